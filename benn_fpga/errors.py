@@ -1,0 +1,22 @@
+"""The errors a user can cause or cure; the command line prints them as one line."""
+
+__all__ = ["BennError", "Mismatch", "MissingExtra"]
+
+
+class BennError(Exception):
+    """Wrong use or bad input. The message is one line: what, where, what to do. Exit code 2."""
+
+    exit_code = 2
+
+
+class Mismatch(BennError):
+    """The run was fine and the answer is no: two things that must be equal are not. Exit code 1."""
+
+    exit_code = 1
+
+
+class MissingExtra(BennError):
+    """A command needs a package of an optional extra that is not installed."""
+
+    def __init__(self, package, extra):
+        super().__init__(f"{package} is not installed; run: pip install 'benn_fpga[{extra}]'")

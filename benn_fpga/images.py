@@ -1,0 +1,62 @@
+"""Memory images: a model's integers in the order in which the folded hardware reads them.
+
+This is the border at which NumPy ends: gateware gets lists of Python integers from here.
+"""
+
+import numpy as np
+
+from benn_fpga import bits
+
+__all__ = ["bias_words", "encoder_thresholds", "threshold_words", "vote_weights", "weight_words"]
+
+
+def _members(model, folding, engine):
+    """The members that ``engine`` runs, round by round."""
+    return model.members[engine::folding.parallel]
+
+
+def weight_words(model, folding, engine, n):
+    """Words of layer ``n``: round, output fold, input fold; in a word PE, SIMD, weight bit."""
+    layer, fold = model.layers[n], folding.layers[n]
+    nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
+    image = []
+    for member in _members(model, folding, engine):
+        codes = bits.unplanes(member.weights[n], layer.inputs)
+        codes = codes.reshape(nf, fold.pe, sf, fold.simd).transpose(0, 2, 1, 3)
+        image += bits.stream_words(codes.reshape(nf * sf, -1), layer.weight_bits)
+    return image
+
+
+def threshold_words(model, folding, engine, n):
+    """Words of thresholds on the popcount: round, output fold; in a word PE, level.
+
+    ``s >= t`` is ``P >= ceil((t + max_sum) / 2)``, P the weighted popcount.
+    """
+    layer, fold = model.layers[n], folding.layers[n]
+    image = []
+    for member in _members(model, folding, engine):
+        t = (member.tables[n].astype(np.int64) + layer.max_sum + 1) // 2
+        t = t.reshape(layer.outputs // fold.pe, -1)
+        image += bits.stream_words(t, layer.popcount_bits)
+    return image
+
+
+def bias_words(model, folding, engine):
+    """Words of the score layer: ``bias - max_sum``, so that ``score = 2*P + word``."""
+    layer, fold = model.layers[-1], folding.layers[-1]
+    image = []
+    for member in _members(model, folding, engine):
+        offset = member.tables[-1].astype(np.int64) - layer.max_sum
+        codes = offset.reshape(-1, fold.pe) & ((1 << model.score_bits) - 1)
+        image += bits.stream_words(codes, model.score_bits)
+    return image
+
+
+def vote_weights(model, folding, engine):
+    """Vote weight of the engine's member in each round."""
+    return [member.vote_weight for member in _members(model, folding, engine)]
+
+
+def encoder_thresholds(encoder):
+    """Thresholds per value position, or one row for all."""
+    return [tuple(row) for row in encoder.thresholds.tolist()]

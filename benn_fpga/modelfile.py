@@ -1,0 +1,167 @@
+"""The ``.benn`` file: safetensors whose metadata has one key, ``benn``, with a JSON header.
+
+The header holds the format version, the shapes, the encoder, the vote, the provenance and the
+digest of the whole model; the tensors hold the integers. Loading runs no code, and every size is
+checked against the header, and the header against the file, before an array is made.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from benn_fpga.errors import BennError
+from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Dense, Encoder, Ensemble, Member
+
+__all__ = ["VERSION", "load", "save", "write_atomically"]
+
+VERSION = 1
+_MAX_HEADER = 1 << 20
+_DTYPES = {"U64": np.uint64, "I32": np.int32}
+
+
+def write_atomically(path, content):
+    """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename."""
+    path = Path(path)
+    try:
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise BennError(f"can not write {path}: {error.strerror}; "
+                        f"give a path in a folder you may write to") from None
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def save(model, path):
+    """Write ``model`` to ``path``. The same model gives the same bytes."""
+    header = {"format": "benn", "version": VERSION, "digest": model.digest(), **model.describe()}
+    tensors = {name: np.ascontiguousarray(a) for name, a in model.tensors().items()}
+    write_atomically(path, to_bytes(tensors, {"benn": json.dumps(header, sort_keys=True)}))
+
+
+def load(path):
+    """Read a model file; raise :class:`BennError` if anything in it is not as it must be."""
+    try:
+        with open(path, "rb") as file:
+            prefix = file.read(8)
+    except OSError as error:
+        raise BennError(f"can not read {path}: {error.strerror}") from None
+    if len(prefix) < 8 or int.from_bytes(prefix, "little") > _MAX_HEADER:
+        raise BennError(f"{path} is not a .benn model file")
+    try:
+        with safe_open(path, framework="np") as file:
+            return _read(file)
+    except SafetensorError as error:
+        raise BennError(f"{path} is truncated or not a .benn model file ({error})") from None
+    except BennError as error:
+        raise BennError(f"{path}: {error}") from None
+
+
+def _read(file):
+    header = _header(file.metadata())
+    encoder = header["encoder"]
+    levels = _shape(file, "encoder.thresholds", np.int32, (None, None))
+    shape = _list(encoder, "shape", int)
+    if levels[0] > _product(shape) or levels[1] > 256:
+        raise BennError("encoder thresholds do not fit its shape; the file is damaged")
+    layers = tuple(Dense(**_exact(item, Dense)) for item in _list(header, "layers", dict))
+    members = header["members"]
+    if not isinstance(members, int) or not 1 <= members <= MAX_MEMBERS:
+        raise BennError(f"members must be 1 to {MAX_MEMBERS}, not {members!r}")
+    expected = {"encoder.thresholds", "vote.weights"}
+    _shape(file, "vote.weights", np.int32, (members,))
+    for n, layer in enumerate(layers):
+        expected |= {f"layer{n}.weights", f"layer{n}.tables"}
+        _shape(file, f"layer{n}.weights", np.uint64, (members, *layer.weight_shape))
+        _shape(file, f"layer{n}.tables", np.int32, (members, *layer.table_shape))
+    surplus = sorted(set(file.keys()) - expected)
+    if surplus:
+        raise BennError(f"unknown tensor {surplus[0]!r}; the file is damaged")
+    arrays = {name: file.get_tensor(name) for name in sorted(expected)}
+    model = Ensemble(
+        Encoder(encoder.get("kind"), tuple(shape), encoder.get("bits"),
+                arrays["encoder.thresholds"]),
+        layers,
+        tuple(Member(tuple(arrays[f"layer{n}.weights"][k] for n in range(len(layers))),
+                     tuple(arrays[f"layer{n}.tables"][k] for n in range(len(layers))),
+                     int(arrays["vote.weights"][k]))
+              for k in range(members)),
+        header["vote"],
+        header["provenance"],
+    )
+    if model.digest() != header["digest"]:
+        raise BennError("its digest does not match its contents: the file was changed or damaged; "
+                        "train or copy it again")
+    return model
+
+
+def _header(metadata):
+    try:
+        header = json.loads((metadata or {})["benn"])
+    except (KeyError, ValueError, RecursionError):
+        raise BennError("not a .benn model file (a safetensors file of another kind)") from None
+    if not isinstance(header, dict) or header.get("format") != "benn":
+        raise BennError("not a .benn model file (a safetensors file of another kind)")
+    version = header.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise BennError(f"format version must be a whole number, not {version!r}")
+    if version > VERSION:
+        raise BennError(f"format version {version} is newer than this program reads ({VERSION}); "
+                        f"upgrade benn_fpga")
+    for key, kind in {"encoder": dict, "layers": list, "members": int, "vote": str,
+                      "provenance": dict, "digest": str}.items():
+        if not isinstance(header.get(key), kind):
+            raise BennError(f"header key {key!r} is missing or of the wrong type")
+    return header
+
+
+def _list(obj, key, kind):
+    items = obj.get(key)
+    if not isinstance(items, list) or not 1 <= len(items) <= MAX_LAYERS:
+        raise BennError(f"header key {key!r} must be a list of 1 to {MAX_LAYERS} items")
+    if not all(type(item) is kind for item in items):
+        raise BennError(f"header key {key!r} has an item of the wrong type")
+    return items
+
+
+def _exact(item, kind):
+    fields = set(kind.__dataclass_fields__)
+    if set(item) != fields:
+        raise BennError(f"layer must have the keys {', '.join(sorted(fields))}, not {sorted(item)}")
+    return item
+
+
+def _product(sizes):
+    product = 1
+    for size in sizes:
+        product *= max(size, 0)
+    return product
+
+
+def _shape(file, name, dtype, shape):
+    try:
+        tensor = file.get_slice(name)
+    except SafetensorError:
+        raise BennError(f"tensor {name!r} is missing; the file is damaged") from None
+    got = tuple(tensor.get_shape())
+    fits = len(got) == len(shape) and all(s in (None, g) for s, g in zip(shape, got, strict=True))
+    if not fits or _DTYPES.get(tensor.get_dtype()) is not dtype:
+        raise BennError(f"tensor {name!r} must be {np.dtype(dtype)} {shape}, "
+                        f"not {tensor.get_dtype()} {got}")
+    return got

@@ -1,0 +1,1 @@
+"""Gateware: Amaranth components. Knows nothing of files, training or simulators."""

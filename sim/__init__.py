@@ -1,0 +1,1 @@
+"""Co-simulation: cocotb and Verilator on generated Verilog and its manifest."""

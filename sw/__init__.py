@@ -1,0 +1,1 @@
+"""Training and host: data, PyTorch networks, ensembles, export."""
