@@ -12,8 +12,8 @@ tests compare both with simulation. Let layer i have NF = outputs/PE and SF = in
 from dataclasses import dataclass
 from math import lcm
 
-__all__ = ["Gear", "Schedule", "answer_bits", "frame_beats", "gear", "layer_latency",
-           "popcount_latency", "schedule", "tree_latency", "vote_latency"]
+__all__ = ["Gear", "Schedule", "answer_bits", "frame_beats", "gear", "hard_latency",
+           "layer_latency", "pace", "popcount_latency", "schedule", "tree_latency", "vote_latency"]
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
@@ -48,8 +48,8 @@ def vote_latency(parallel, classes_per_beat):
 
 def hard_latency(classes_per_beat, beats):
     """Cycles from the last beat of scores to the last beat of hard votes."""
-    merge = 1
-    return tree_latency(classes_per_beat) + merge + beats - 1
+    merge, hold = 1, 1
+    return tree_latency(classes_per_beat) + merge + hold + beats - 1
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,21 @@ def gear(i, o, frame):
     if frame % block:
         return Gear(-(-frame // i), -(-frame // o), 1)
     return Gear(block // i, block // o, frame // block)
+
+
+def pace(model, folding, n):
+    """Chunks after which layer ``n`` must pause, and for how many cycles.
+
+    Where the next layer takes the outputs of a block in more cycles than they are made in, the
+    layer waits at its input. Its pipeline then never has to stop in the middle, which would also
+    hold up the round behind, and no cycle is lost: the next layer is the slower one.
+    """
+    layer, fold = model.layers[n], folding.layers[n]
+    if layer.is_scores:
+        return 1, 0
+    block = gear(fold.pe, folding.layers[n + 1].simd, layer.outputs)
+    chunks = block.collect * (layer.inputs // fold.simd)
+    return chunks, max(0, block.emit - chunks)
 
 
 def frame_beats(encoder, bus):
@@ -136,7 +151,7 @@ def schedule(model, folding):
         now += hard_latency(fold.pe, nf)
     answer = gear(answer_bits(model.classes), folding.bus, answer_bits(model.classes))
     stages["answer"] = answer.emit
-    now += vote_latency(folding.parallel, fold.pe) + (answer.emit > 1)
+    now += vote_latency(folding.parallel, fold.pe) + 1
     interval = max(stages.values())
     return Schedule(stages, interval, now, folding.parallel * engines, folding.parallel * gates,
                     -(-now // interval) + 2)

@@ -1,0 +1,173 @@
+"""The whole accelerator: AXI4-Stream in, K members, one vote, AXI4-Stream out."""
+
+from amaranth.hdl import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from benn_fpga import images
+from benn_fpga.hw.encoder import EncoderUnit
+from benn_fpga.hw.frame import FrameGuard, beat_layout
+from benn_fpga.hw.joints import Emit, Fork, Gearbox, SkidBuffer
+from benn_fpga.hw.member import Member, frame_buffer
+from benn_fpga.hw.vote import HardVote, Voter, answer_layout
+from benn_fpga.schedule import FIELD_BITS, answer_bits, schedule
+
+__all__ = ["AnswerPort", "Ensemble"]
+
+
+class AnswerPort(wiring.Component):
+    """Sends an answer and its frame's error flag as a record over the bus. Latency 1.
+
+    The record, little-endian: u16 class, u16 flags (bit 0: frame error), i32 margin, i32 total of
+    each class; zeros up to the end of the last beat.
+
+    Parameters
+    ----------
+    classes, total_bits : of the answer
+    bus : bits of a beat, a multiple of 8
+
+    Members
+    -------
+    i : In(stream of answer_layout)
+    error : In(stream of 1 bit), one per answer
+    o : Out(stream of beat_layout), user : Out(1), the error flag, with every beat
+    """
+
+    def __init__(self, *, classes, total_bits, bus):
+        self._classes = classes
+        self._bus = bus
+        super().__init__({
+            "i": In(stream.Signature(answer_layout(classes, total_bits))),
+            "error": In(stream.Signature(1)),
+            "o": Out(stream.Signature(beat_layout(bus // 8))),
+            "user": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        size = answer_bits(self._classes)
+        beats = -(-size // self._bus)
+        tail = (size - (beats - 1) * self._bus) // 8
+
+        def field(value, width=FIELD_BITS):
+            padded = Signal(width, name="field")
+            m.d.comb += padded.eq(value)
+            return padded
+
+        answer = self.i.payload
+        record = Cat(field(answer.winner, FIELD_BITS // 2),
+                     field(self.error.payload, FIELD_BITS // 2), field(answer.margin),
+                     *(field(answer.totals[n]) for n in range(self._classes)))
+        m.submodules.emit = emit = Emit(self._bus, count=beats)
+        m.d.comb += [
+            emit.i.payload.eq(record),
+            emit.i.valid.eq(self.i.valid & self.error.valid),
+            self.i.ready.eq(emit.i.ready & self.error.valid),
+            self.error.ready.eq(emit.i.ready & self.i.valid),
+            self.o.p.data.eq(emit.o.payload),
+            self.o.p.keep.eq(Mux(emit.last, (1 << tail) - 1, (1 << self._bus // 8) - 1)),
+            self.o.p.last.eq(emit.last),
+            self.o.valid.eq(emit.o.valid),
+            emit.o.ready.eq(self.o.ready),
+        ]
+        with m.If(emit.i.ready):
+            m.d.sync += self.user.eq(self.error.payload)
+        return m
+
+
+class Ensemble(wiring.Component):
+    """K members as M engines of T rounds, with the input path and the vote they share.
+
+    ::
+
+        s_axis -> skid -> guard -> encoder -> gearbox -> buffer -> fork -> engine 0 -\\
+                            |                                          \\-> ...       -> voter -> m_axis
+                            \\-- error flags ---------------------------------------------/
+
+    Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
+    frames each takes ``schedule(model, folding).cycles_per_frame`` cycles.
+
+    Parameters
+    ----------
+    model : spec.Ensemble
+    folding : spec.Folding
+
+    Members
+    -------
+    s_axis_tdata, s_axis_tkeep, s_axis_tlast, s_axis_tvalid : In; s_axis_tready : Out
+    m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tvalid : Out; m_axis_tready : In
+    """
+
+    def __init__(self, *, model, folding):
+        self._model = model
+        self._folding = folding
+        self._schedule = schedule(model, folding)
+        lanes = folding.bus // 8
+        super().__init__({
+            "s_axis_tdata": In(8 * lanes), "s_axis_tkeep": In(lanes), "s_axis_tlast": In(1),
+            "s_axis_tvalid": In(1), "s_axis_tready": Out(1),
+            "m_axis_tdata": Out(8 * lanes), "m_axis_tkeep": Out(lanes), "m_axis_tlast": Out(1),
+            "m_axis_tuser": Out(1), "m_axis_tvalid": Out(1), "m_axis_tready": In(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        model, folding = self._model, self._folding
+        encoder, lanes, engines = model.encoder, folding.bus // 8, folding.parallel
+        first, last = model.layers[0], model.layers[-1]
+        classes_per_beat = folding.layers[-1].pe
+        simd = folding.layers[0].simd
+
+        # Built once for all engines: port, guard, encoder, width converter, frame buffer.
+        m.submodules.skid = skid = SkidBuffer(beat_layout(lanes))
+        m.submodules.guard = guard = FrameGuard(
+            lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
+        m.submodules.encoder = unit = EncoderUnit(
+            encoder=encoder, thresholds=images.encoder_thresholds(encoder), lanes=lanes)
+        m.submodules.gear0 = gearbox = Gearbox(
+            lanes * encoder.elements_per_value, simd, frame=encoder.outputs,
+            element_bits=encoder.element_bits)
+        m.submodules.buffer0 = buffer = frame_buffer(
+            first, folding.layers[0],
+            folding.rounds(model) * first.outputs // folding.layers[0].pe)
+        m.submodules.fork = fork = Fork(simd * first.input_bits, ways=engines)
+        m.d.comb += [
+            skid.i.p.data.eq(self.s_axis_tdata),
+            skid.i.p.keep.eq(self.s_axis_tkeep),
+            skid.i.p.last.eq(self.s_axis_tlast),
+            skid.i.valid.eq(self.s_axis_tvalid),
+            self.s_axis_tready.eq(skid.i.ready),
+        ]
+        for source, sink in ((skid.o, guard.i), (guard.o, unit.i), (unit.o, gearbox.i),
+                             (gearbox.o, buffer.i), (buffer.o, fork.i)):
+            wiring.connect(m, source, sink)
+
+        hard = model.vote == "hard"
+        m.submodules.voter = voter = Voter(
+            classes=last.outputs, lanes=classes_per_beat,
+            weights=[images.vote_weights(model, folding, n) for n in range(engines)],
+            vote_bits=1 if hard else model.score_bits, total_bits=model.total_bits)
+        for n in range(engines):
+            m.submodules[f"member{n}"] = member = Member(model=model, folding=folding, engine=n)
+            wiring.connect(m, fork.o[n], member.i)
+            votes = member.o
+            if hard:
+                m.submodules[f"hard{n}"] = vote = HardVote(
+                    classes=last.outputs, lanes=classes_per_beat, score_bits=model.score_bits)
+                wiring.connect(m, votes, vote.i)
+                votes = vote.o
+            wiring.connect(m, votes, voter.i[n])
+
+        m.submodules.port = port = AnswerPort(
+            classes=model.classes, total_bits=model.total_bits, bus=folding.bus)
+        wiring.connect(m, voter.o, port.i)
+        wiring.connect(m, guard.error, port.error)
+        m.d.comb += [
+            self.m_axis_tdata.eq(port.o.p.data),
+            self.m_axis_tkeep.eq(port.o.p.keep),
+            self.m_axis_tlast.eq(port.o.p.last),
+            self.m_axis_tuser.eq(port.user),
+            self.m_axis_tvalid.eq(port.o.valid),
+            port.o.ready.eq(self.m_axis_tready),
+        ]
+        return m

@@ -1,0 +1,90 @@
+"""Frame guard: every frame that passes has the right length; the ones that had not are reported."""
+
+from amaranth.hdl import *
+from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["FrameGuard", "beat_layout"]
+
+
+def beat_layout(lanes):
+    """Payload of one AXI4-Stream beat of ``lanes`` bytes."""
+    return data.StructLayout({"data": 8 * lanes, "keep": lanes, "last": 1})
+
+
+class FrameGuard(wiring.Component):
+    """Passes frames of ``size`` bytes. Latency 0.
+
+    A frame that ends early is filled up with zero beats, one that runs on is cut, and what follows
+    up to its ``last`` is dropped; either way ``error`` gets 1 for that frame, else 0. The frame is
+    right only if ``last`` comes with its last byte and every byte up to there is kept.
+
+    Parameters
+    ----------
+    lanes : bytes of a beat
+    size : bytes of a frame
+    depth : error flags that are queued; the frame after them waits
+
+    Members
+    -------
+    i : In(stream of beat_layout), o : Out(stream of lanes * 8 bits)
+    error : Out(stream of 1 bit), one per frame
+    """
+
+    def __init__(self, *, lanes, size, depth):
+        for noun, value in (("Lanes", lanes), ("Size", size), ("Depth", depth)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{noun} must be a positive integer, not {value!r}")
+        self._lanes = lanes
+        self._size = size
+        self._depth = depth
+        super().__init__({
+            "i": In(stream.Signature(beat_layout(lanes))),
+            "o": Out(stream.Signature(8 * lanes)),
+            "error": Out(stream.Signature(1)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        beats = -(-self._size // self._lanes)
+        tail = self._size - (beats - 1) * self._lanes
+        beat = Signal(range(beats))
+        final, wrong, bad = Signal(), Signal(), Signal()
+        full, end = (1 << self._lanes) - 1, (1 << tail) - 1
+        m.d.comb += [
+            final.eq(beat == beats - 1),
+            wrong.eq((self.i.p.keep != Mux(final, end, full)) | (self.i.p.last != final)),
+        ]
+        # The last beat waits until its error flag has a place.
+        m.submodules.errors = errors = fifo.SyncFIFOBuffered(width=1, depth=self._depth)
+        wiring.connect(m, errors.r_stream, wiring.flipped(self.error))
+        pass_on, source, error = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.o.valid.eq(source & (~final | errors.w_rdy)),
+            pass_on.eq(self.o.valid & self.o.ready),
+            errors.w_data.eq(error),
+            errors.w_en.eq(pass_on & final),
+        ]
+        with m.If(pass_on):
+            m.d.sync += [beat.eq(Mux(final, 0, beat + 1)), bad.eq(error & ~final)]
+        with m.FSM():
+            with m.State("PASS"):
+                m.d.comb += [
+                    source.eq(self.i.valid),
+                    self.o.payload.eq(self.i.p.data),
+                    self.i.ready.eq(pass_on),
+                    error.eq(bad | wrong),
+                ]
+                with m.If(pass_on & self.i.p.last & ~final):
+                    m.next = "FILL"
+                with m.If(pass_on & ~self.i.p.last & final):
+                    m.next = "DROP"
+            with m.State("FILL"):
+                m.d.comb += [source.eq(1), error.eq(1)]
+                with m.If(pass_on & final):
+                    m.next = "PASS"
+            with m.State("DROP"):
+                m.d.comb += self.i.ready.eq(1)
+                with m.If(self.i.valid & self.i.p.last):
+                    m.next = "PASS"
+        return m

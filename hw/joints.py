@@ -1,0 +1,286 @@
+"""Stream joints: skid buffer, fork, replay buffer and width converters.
+
+Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
+``ready``) and passes one beat per cycle where nothing stalls it.
+"""
+
+from amaranth.hdl import *
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from benn_fpga.schedule import gear
+
+__all__ = ["Collect", "Emit", "Fork", "Gearbox", "ReplayBuffer", "SkidBuffer"]
+
+
+def _positive(**values):
+    for noun, value in values.items():
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{noun.capitalize()} must be a positive integer, not {value!r}")
+
+
+class SkidBuffer(wiring.Component):
+    """Two-entry buffer that cuts the ``ready`` path. Latency 1.
+
+    Parameters
+    ----------
+    shape : of the payload
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    """
+
+    def __init__(self, shape):
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        spare = Signal.like(self.i.payload, reset_less=True)
+        full = Signal()
+        m.d.comb += self.i.ready.eq(~full)
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.sync += [
+                self.o.payload.eq(Mux(full, spare, self.i.payload)),
+                self.o.valid.eq(full | self.i.valid),
+                full.eq(0),
+            ]
+        with m.Elif(self.i.valid & self.i.ready):
+            m.d.sync += [spare.eq(self.i.payload), full.eq(1)]
+        return m
+
+
+class Fork(wiring.Component):
+    """Gives each beat of ``i`` to every one of ``ways`` outputs, each when it is ready. Latency 0.
+
+    Parameters
+    ----------
+    width : bits of the payload
+    ways : number of outputs
+
+    Members
+    -------
+    i : In(stream), o : Out(stream), an array of ``ways``
+    """
+
+    def __init__(self, width, *, ways):
+        _positive(width=width, ways=ways)
+        self._ways = ways
+        super().__init__({
+            "i": In(stream.Signature(width)),
+            "o": Out(stream.Signature(width)).array(ways),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        taken = Signal(self._ways)
+        done = Signal(self._ways)
+        for n, o in enumerate(self.o):
+            m.d.comb += [
+                o.payload.eq(self.i.payload),
+                o.valid.eq(self.i.valid & ~taken[n]),
+                done[n].eq(taken[n] | o.ready),
+            ]
+        m.d.comb += self.i.ready.eq(done.all())
+        with m.If(self.i.valid):
+            m.d.sync += taken.eq(Mux(self.i.ready, 0, done))
+        return m
+
+
+class ReplayBuffer(wiring.Component):
+    """Sends each frame of ``chunks`` beats ``replays`` times, while the next frame comes in.
+
+    A ring of two frames. A beat is sent as soon as it is there and its place is free as soon as it
+    was sent for the last time, so neither side waits for a whole frame. Latency 2.
+
+    Parameters
+    ----------
+    width : bits of the payload
+    chunks : beats of a frame
+    replays : how often a frame is sent
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    """
+
+    def __init__(self, width, *, chunks, replays):
+        _positive(width=width, chunks=chunks, replays=replays)
+        self._chunks = chunks
+        self._replays = replays
+        super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
+
+    def elaborate(self, platform):
+        m = Module()
+        depth = 2 * self._chunks
+        m.submodules.memory = mem = memory.Memory(
+            shape=self.i.payload.shape(), depth=depth, init=[])
+        write, read = mem.write_port(), mem.read_port()
+
+        free = Signal(range(depth + 1), init=depth)  # places that may be written
+        fresh = Signal(range(depth + 1))  # beats that were never sent
+        put, get, first, last = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(free != 0),
+            put.eq(self.i.valid & self.i.ready),
+            write.data.eq(self.i.payload),
+            write.en.eq(put),
+            self.o.payload.eq(read.data),
+            read.en.eq(get),
+        ]
+        m.d.sync += [
+            free.eq(free - put + (get & last)),
+            fresh.eq(fresh + put - (get & first)),
+        ]
+        with m.If(put):
+            m.d.sync += write.addr.eq(Mux(write.addr == depth - 1, 0, write.addr + 1))
+
+        replay = Signal(range(self._replays))
+        chunk = Signal(range(self._chunks))
+        bank = Signal()
+        base = Signal(range(depth))
+        m.d.comb += [
+            first.eq(replay == 0),
+            last.eq(replay == self._replays - 1),
+            base.eq(Mux(bank, self._chunks, 0)),
+            read.addr.eq(base + chunk),
+        ]
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.comb += get.eq(~first | (fresh != 0))
+            m.d.sync += self.o.valid.eq(get)
+        with m.If(get):
+            m.d.sync += chunk.eq(chunk + 1)
+            with m.If(chunk == self._chunks - 1):
+                m.d.sync += [
+                    chunk.eq(0),
+                    replay.eq(Mux(last, 0, replay + 1)),
+                    bank.eq(bank ^ last),
+                ]
+        return m
+
+
+class Collect(wiring.Component):
+    """``count`` beats become one block, first beat in the low bits. Latency 1 after the last.
+
+    Parameters
+    ----------
+    width : bits of a beat
+    count : beats of a block
+
+    Members
+    -------
+    i : In(stream), o : Out(stream of width * count bits)
+    """
+
+    def __init__(self, width, *, count):
+        _positive(width=width, count=count)
+        self._count = count
+        super().__init__({
+            "i": In(stream.Signature(width)),
+            "o": Out(stream.Signature(width * count)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        slot = Signal(range(self._count))
+        m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [
+                self.o.payload.word_select(slot, len(self.i.payload)).eq(self.i.payload),
+                slot.eq(slot + 1),
+            ]
+            with m.If(slot == self._count - 1):
+                m.d.sync += [slot.eq(0), self.o.valid.eq(1)]
+        return m
+
+
+class Emit(wiring.Component):
+    """One block becomes ``count`` beats, low bits first. Latency 1.
+
+    Parameters
+    ----------
+    width : bits of a beat
+    count : beats of a block
+
+    Members
+    -------
+    i : In(stream of width * count bits), o : Out(stream)
+    last : Out(1), the beat on ``o`` is the last of its block
+    """
+
+    def __init__(self, width, *, count):
+        _positive(width=width, count=count)
+        self._width = width
+        self._count = count
+        super().__init__({
+            "i": In(stream.Signature(width * count)),
+            "o": Out(stream.Signature(width)),
+            "last": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        block = Signal.like(self.i.payload, reset_less=True)
+        sent = Signal(range(self._count))
+        m.d.comb += [
+            self.o.payload.eq(block[:self._width]),
+            self.last.eq(sent == self._count - 1),
+            self.i.ready.eq(~self.o.valid | (self.o.ready & self.last)),
+        ]
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [block.eq(block >> self._width), sent.eq(sent + 1)]
+        with m.If(self.i.ready):
+            m.d.sync += [block.eq(self.i.payload), sent.eq(0), self.o.valid.eq(self.i.valid)]
+        return m
+
+
+class Gearbox(wiring.Component):
+    """Width converter between beats of ``elements_in`` and ``elements_out`` elements.
+
+    Collects a block, then emits it, as ``schedule.gear`` says; what a frame's last beat holds past
+    the end of the frame is dropped. Equal widths are wired through.
+
+    Parameters
+    ----------
+    elements_in, elements_out : elements of a beat; ``elements_out`` divides ``frame``
+    frame : elements of a frame
+    element_bits : bits of an element
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    """
+
+    def __init__(self, elements_in, elements_out, *, frame, element_bits=1):
+        _positive(elements_in=elements_in, elements_out=elements_out, frame=frame,
+                  element_bits=element_bits)
+        if frame % elements_out:
+            raise ValueError(f"Beat of {elements_out} elements must divide the frame of {frame}")
+        self._gear = gear(elements_in, elements_out, frame)
+        self._in = elements_in * element_bits
+        self._out = elements_out * element_bits
+        super().__init__({
+            "i": In(stream.Signature(self._in)),
+            "o": Out(stream.Signature(self._out)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        block = wiring.flipped(self.i)
+        if self._gear.collect > 1:
+            m.submodules.collect = collect = Collect(self._in, count=self._gear.collect)
+            wiring.connect(m, block, collect.i)
+            block = collect.o
+        emitted = wiring.flipped(self.o)
+        if self._gear.emit > 1:
+            m.submodules.emit = emit = Emit(self._out, count=self._gear.emit)
+            wiring.connect(m, emit.o, emitted)
+            emitted = emit.i
+        m.d.comb += [
+            emitted.payload.eq(block.payload),
+            emitted.valid.eq(block.valid),
+            block.ready.eq(emitted.ready),
+        ]
+        return m

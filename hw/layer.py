@@ -1,0 +1,144 @@
+"""Matrix-vector-threshold unit (MVTU): one folded layer."""
+
+from amaranth.hdl import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from benn_fpga.hw.pe import ProcessingElement
+from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.rom import Rom
+from benn_fpga.schedule import MEMORY_LATENCY, popcount_latency, tree_latency
+
+__all__ = ["Layer"]
+
+
+class Layer(wiring.Component):
+    """PE outputs x SIMD inputs per cycle: XNOR, popcount, accumulate, then thresholds or bias.
+
+    A frame comes in as SF = inputs/SIMD chunks, sent NF = outputs/PE times; each time yields the
+    next PE outputs. Round t of ``rounds`` uses bank t of the weights. With P the weighted popcount
+    of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
+    layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last chunk
+    of a fold ``schedule.layer_latency``, one chunk per cycle but for the pauses asked for. The
+    whole pipeline stops while an output waits.
+
+    Parameters
+    ----------
+    layer : spec.Dense
+    fold : spec.Fold
+    rounds : banks of weights, T
+    weights : words as from images.weight_words
+    table : words as from images.threshold_words or images.bias_words
+    score_bits : width of a score, for the score layer
+    pace : chunks after which no chunk is taken for some cycles, and these cycles: schedule.pace
+
+    Members
+    -------
+    i : In(stream of simd * layer.input_bits bits)
+    o : Out(stream of pe * layer.output_bits bits, or pe * score_bits for scores)
+    """
+
+    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None,
+                 pace=(1, 0)):
+        self._layer = layer
+        self._fold = fold
+        self._sf = layer.inputs // fold.simd
+        folds = rounds * (layer.outputs // fold.pe)
+        if len(weights) != folds * self._sf or len(table) != folds:
+            raise ValueError(f"Images must hold {folds * self._sf} words of weights and {folds} of "
+                             f"the table, not {len(weights)} and {len(table)}")
+        if layer.is_scores != (score_bits is not None):
+            raise ValueError(f"Score bits must be given for the score layer only, "
+                             f"not {score_bits!r}")
+        self._pace = pace
+        self._weights = weights
+        self._table = table
+        self._output_bits = score_bits if layer.is_scores else layer.output_bits
+        super().__init__({
+            "i": In(stream.Signature(fold.simd * layer.input_bits)),
+            "o": Out(stream.Signature(fold.pe * self._output_bits)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        layer, fold, sf = self._layer, self._fold, self._sf
+        en, accept = Signal(), Signal()
+        m.d.comb += [
+            en.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(en & self._may_take(m, en)),
+            accept.eq(self.i.valid & self.i.ready),
+        ]
+
+        # Stage 0: a chunk arrives, its weights are asked for.
+        m.submodules.weights = weights = Rom(
+            self._weights, width=fold.pe * fold.simd * layer.weight_bits)
+        chunk = Signal(range(sf))
+        first, last = Signal(), Signal()
+        m.d.comb += [first.eq(chunk == 0), last.eq(chunk == sf - 1), weights.en.eq(en)]
+        with m.If(accept):
+            m.d.sync += [
+                chunk.eq(_next(chunk, sf)),
+                weights.address.eq(_next(weights.address, len(self._weights))),
+            ]
+
+        # Stage s of these lines goes with what has moved s registers down the pipeline.
+        summed = weights.latency + popcount_latency(fold.simd) + tree_latency(
+            layer.weight_bits * layer.input_bits)
+        x = delay(m, self.i.payload, weights.latency, en=en, name="x")[-1]
+        valid = delay(m, accept, summed, en=en, name="valid", init=0)
+        first = delay(m, first, summed, en=en, name="first")
+        last = delay(m, last, summed, en=en, name="last")
+
+        # The table is read so that it arrives together with the accumulated sums.
+        width = self._output_bits if layer.is_scores else layer.levels * layer.popcount_bits
+        m.submodules.table = table = Rom(self._table, width=fold.pe * width)
+        early = summed + 1 - MEMORY_LATENCY
+        m.d.comb += table.en.eq(en)
+        with m.If(en & valid[early] & last[early]):
+            m.d.sync += table.address.eq(_next(table.address, len(self._table)))
+
+        done = Signal()
+        with m.If(en):
+            m.d.sync += [done.eq(valid[-1] & last[-1]), self.o.valid.eq(done)]
+        per_output = fold.simd * layer.weight_bits
+        for n in range(fold.pe):
+            m.submodules[f"pe{n}"] = pe = ProcessingElement(
+                simd=fold.simd, weight_bits=layer.weight_bits, input_bits=layer.input_bits)
+            m.d.comb += [
+                pe.en.eq(en),
+                pe.w.eq(weights.data[n * per_output:(n + 1) * per_output]),
+                pe.x.eq(x),
+            ]
+            total = Signal(layer.popcount_bits, name=f"total{n}", reset_less=True)
+            with m.If(en & valid[-1]):
+                m.d.sync += total.eq(pe.o if sf == 1 else Mux(first[-1], 0, total) + pe.o)
+            entry = table.data[n * width:(n + 1) * width]
+            with m.If(en):
+                m.d.sync += self.o.payload.word_select(n, self._output_bits).eq(
+                    self._activate(total, entry))
+        return m
+
+    def _may_take(self, m, en):
+        """High except during a pause."""
+        chunks, cycles = self._pace
+        if not cycles:
+            return C(1)
+        taken, left = Signal(range(chunks)), Signal(range(cycles + 1))
+        with m.If(en & (left != 0)):
+            m.d.sync += left.eq(left - 1)
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += taken.eq(_next(taken, chunks))
+            with m.If(taken == chunks - 1):
+                m.d.sync += left.eq(cycles)
+        return left == 0
+
+    def _activate(self, total, entry):
+        if self._layer.is_scores:
+            return (total << 1) + entry
+        size = self._layer.popcount_bits
+        return sum(total >= entry[k * size:(k + 1) * size] for k in range(self._layer.levels))
+
+
+def _next(counter, count):
+    """The value after ``counter`` of 0 to ``count - 1``, going round."""
+    return Mux(counter == count - 1, 0, counter + 1)

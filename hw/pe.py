@@ -1,0 +1,60 @@
+"""XNOR-popcount processing element."""
+
+from amaranth.hdl import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from benn_fpga.hw.pipeline import reduce_tree
+from benn_fpga.hw.popcount import PopCount
+
+__all__ = ["ProcessingElement"]
+
+
+class ProcessingElement(wiring.Component):
+    """``o = sum over i, j of 2**(i+j) * popcount(xnor(w_i, x_j))``, planes i of w and j of x.
+
+    Latency ``popcount_latency(simd) + tree_latency(weight_bits * input_bits)`` cycles of ``en``,
+    one word per cycle. Bit 1 is +1.
+
+    Parameters
+    ----------
+    simd : elements handled in a cycle
+    weight_bits, input_bits : bits of an element of ``w`` and ``x``
+
+    Members
+    -------
+    w : In(simd * weight_bits), stream layout
+    x : In(simd * input_bits), stream layout
+    en : In(1), moves the pipeline
+    o : Out, 0 to simd * (2**weight_bits - 1) * (2**input_bits - 1)
+    """
+
+    def __init__(self, *, simd, weight_bits, input_bits):
+        for noun, value in (("SIMD", simd), ("Weight bits", weight_bits),
+                            ("Input bits", input_bits)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{noun} must be a positive integer, not {value!r}")
+        self._simd = simd
+        self._weight_bits = weight_bits
+        self._input_bits = input_bits
+        largest = simd * ((1 << weight_bits) - 1) * ((1 << input_bits) - 1)
+        super().__init__({
+            "w": In(simd * weight_bits),
+            "x": In(simd * input_bits),
+            "en": In(1),
+            "o": Out(range(largest + 1)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        products = []
+        for i in range(self._weight_bits):
+            for j in range(self._input_bits):
+                w = Cat(self.w[i::self._weight_bits])
+                x = Cat(self.x[j::self._input_bits])
+                m.submodules[f"count_{i}_{j}"] = count = PopCount(self._simd)
+                m.d.comb += [count.i.eq(~(w ^ x)), count.en.eq(self.en)]
+                products.append((count.o << (i + j),))
+        total, = reduce_tree(m, products, lambda a, b: (a[0] + b[0],), en=self.en, name="sum")
+        m.d.comb += self.o.eq(total)
+        return m
