@@ -80,9 +80,12 @@ class Ensemble(wiring.Component):
 
     ::
 
-        s_axis -> skid -> guard -> encoder -> gearbox -> buffer -> fork -> engine 0 -\\
-                            |                                          \\-> ...       -> voter -> m_axis
-                            \\-- error flags ---------------------------------------------/
+        s_axis -> skid -> guard -> encoder -> gearbox -> buffer -> fork -+-> engine 0 -+
+                            |                                            +-> engine 1 -+-> voter
+                            |                                            +-> ...      -+     |
+                            +-- error flags --------------------------------------------> port
+                                                                                              |
+                                                                                           m_axis
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
     frames each takes ``schedule(model, folding).cycles_per_frame`` cycles.

@@ -13,7 +13,7 @@ __all__ = ["Member", "frame_buffer"]
 
 
 def frame_buffer(layer, fold, replays):
-    """What stands before a layer: a ring that replays the frame, or a skid buffer if it need not."""
+    """What stands before a layer: a ring that replays the frame, or where none is needed a skid."""
     width = fold.simd * layer.input_bits
     if replays == 1:
         return SkidBuffer(width)

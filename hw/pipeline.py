@@ -6,7 +6,7 @@ __all__ = ["delay", "reduce_tree"]
 
 
 def delay(m, value, cycles, *, en, name, init=None):
-    """``value`` and its ``cycles`` delayed copies, a list; with ``init`` the registers are reset."""
+    """A list of ``value`` and its ``cycles`` delayed copies; with ``init`` they are reset to it."""
     taps = [value]
     for n in range(cycles):
         register = Signal(value.shape(), name=f"{name}_{n + 1}", init=init or 0,
@@ -20,8 +20,8 @@ def delay(m, value, cycles, *, en, name, init=None):
 def reduce_tree(m, items, merge, *, en, name):
     """Reduce ``items`` pairwise, a register after each of ``tree_latency(len(items))`` levels.
 
-    An item is a tuple of values; ``merge(a, b)`` returns the tuple that replaces a pair, ``a`` being
-    the one that came first. An odd item waits a level.
+    An item is a tuple of values; ``merge(a, b)`` returns the tuple that replaces a pair, ``a``
+    being the one that came first. An odd item waits a level.
     """
     level = 0
     while len(items) > 1:

@@ -9,12 +9,16 @@ from benn_fpga.schedule import POPCOUNT_LEAF
 
 __all__ = ["PopCount"]
 
+_SLICED_BITS = 4  # sums up to this width are added in LUTs, wider ones on carry chains
+
 
 class PopCount(wiring.Component):
     """``o = number of ones in i``.
 
-    A level of full adders, then a binary adder tree, a register after each. Latency
-    ``schedule.popcount_latency(width)`` cycles of ``en``, one word per cycle.
+    A level of full adders, then a binary adder tree, a register after each. The small sums of the
+    first levels are kept bit-sliced, vector k holding bit k of all of them, so that a level is a
+    few wide operations whatever its width. Latency ``schedule.popcount_latency(width)`` cycles of
+    ``en``, one word per cycle.
 
     Parameters
     ----------
@@ -35,12 +39,35 @@ class PopCount(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        leaves = []
-        for n in range(0, self._width, POPCOUNT_LEAF):
-            bits = list(self.i[n:n + POPCOUNT_LEAF])
-            total = Signal(range(len(bits) + 1), name=f"leaf{n // POPCOUNT_LEAF}")
-            m.d.comb += total.eq(sum(bits))
-            leaves += [(delay(m, total, 1, en=self.en, name=total.name)[-1],)]
-        total, = reduce_tree(m, leaves, lambda a, b: (a[0] + b[0],), en=self.en, name="sum")
+
+        def register(slices, name):
+            return [delay(m, s, 1, en=self.en, name=f"{name}_{k}")[-1]
+                    for k, s in enumerate(slices)]
+
+        count = -(-self._width // POPCOUNT_LEAF)
+        slices = register(_add([self.i[:count]], [self.i[count:2 * count]], self.i[2 * count:]),
+                          "leaf")
+        level = 0
+        while count > 1 and len(slices) < _SLICED_BITS:
+            count = (count + 1) // 2
+            slices = register(_add([s[:count] for s in slices], [s[count:] for s in slices]),
+                              f"level{level}")
+            level += 1
+        sums = [(Cat(s[n] for s in slices),) for n in range(count)]
+        total, = reduce_tree(m, sums, lambda a, b: (a[0] + b[0],), en=self.en, name="sum")
         m.d.comb += self.o.eq(total)
         return m
+
+
+def _add(a, b, carry=None):
+    """Bit-sliced sum of two vectors of numbers; ``a`` is at least as wide as ``b``."""
+    total = []
+    width = len(a[0])
+    for x, y in zip(a, b, strict=True):
+        if carry is None:
+            total.append((x ^ y)[:width])
+            carry = x & y
+        else:
+            total.append((x ^ y ^ carry)[:width])
+            carry = (x & y) | (carry & (x | y))
+    return [*total, carry[:width]]

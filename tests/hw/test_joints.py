@@ -1,0 +1,98 @@
+# amaranth: UnusedElaboratable=no
+import random
+from itertools import product
+
+import pytest
+import rtl
+
+from benn_fpga.hw.joints import Collect, Emit, Fork, Gearbox, ReplayBuffer, SkidBuffer
+from benn_fpga.schedule import gear
+
+WAITS = list(product([0, 3], [0, 3]))
+
+
+def words(width, count, seed=0):
+    rng = random.Random(seed)
+    return [rng.getrandbits(width) for _ in range(count)]
+
+
+def rtl_joint(dut, payloads, count, **waits):
+    beats, = rtl.stream(dut, [(dut.i, payloads)], [(dut.o, count)], **waits)
+    return [beat.payload for beat in beats], [beat.cycle for beat in beats]
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+def test_skid_buffer(idle, stall):
+    sent = words(9, 60)
+    got, cycles = rtl_joint(SkidBuffer(9), sent, 60, idle=idle, stall=stall)
+    assert got == sent
+    if not idle and not stall:
+        assert cycles == list(range(1, 61))
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_fork(ways, idle, stall):
+    dut, sent = Fork(5, ways=ways), words(5, 50)
+    got = rtl.stream(dut, [(dut.i, sent)], [(o, 50) for o in dut.o], idle=idle, stall=stall)
+    assert [[beat.payload for beat in beats] for beats in got] == [sent] * ways
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize(("chunks", "replays"), [(1, 1), (1, 3), (4, 1), (3, 2), (5, 4)])
+def test_replay_buffer(chunks, replays, idle, stall):
+    sent = words(7, 6 * chunks)
+    frames = [sent[n:n + chunks] for n in range(0, len(sent), chunks)]
+    expected = [word for frame in frames for _ in range(replays) for word in frame]
+    dut = ReplayBuffer(7, chunks=chunks, replays=replays)
+    got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall)
+    assert got == expected
+    if not idle and not stall:
+        assert cycles == list(range(2, 2 + len(expected)))
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_collect_and_emit(count, idle, stall):
+    sent = words(6, 8 * count)
+    blocks = [sum(word << (6 * n) for n, word in enumerate(sent[at:at + count]))
+              for at in range(0, len(sent), count)]
+    waits = {"idle": idle, "stall": stall}
+    assert rtl_joint(Collect(6, count=count), sent, len(blocks), **waits)[0] == blocks
+    assert rtl_joint(Emit(6, count=count), blocks, len(sent), **waits)[0] == sent
+
+
+def ref_gearbox(beats, i, o, frame, bits):
+    """Elements of each frame, regrouped; what is past the end of a frame's last beat is lost."""
+    per_frame, mask, out = -(-frame // i), (1 << bits) - 1, []
+    for at in range(0, len(beats), per_frame):
+        elements = [(beat >> (n * bits)) & mask for beat in beats[at:at + per_frame]
+                    for n in range(i)][:frame]
+        out += [sum(e << (n * bits) for n, e in enumerate(elements[k:k + o]))
+                for k in range(0, frame, o)]
+    return out
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize(("i", "o", "frame", "bits"), [
+    (4, 4, 12, 1), (2, 6, 12, 1), (6, 2, 12, 2), (4, 6, 24, 1), (4, 6, 12, 3), (3, 4, 8, 1),
+    (8, 5, 5, 2), (1, 1, 1, 1), (5, 7, 14, 1), (3, 1, 7, 8)])
+def test_gearbox(i, o, frame, bits, idle, stall):
+    beats = words(i * bits, 5 * -(-frame // i))
+    expected = ref_gearbox(beats, i, o, frame, bits)
+    dut = Gearbox(i, o, frame=frame, element_bits=bits)
+    got, cycles = rtl_joint(dut, beats, len(expected), idle=idle, stall=stall)
+    assert got == expected
+    if not idle and not stall:
+        assert cycles[frame // o - 1] == gear(i, o, frame).last_beat(0, 1)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Fork(4, ways=0), "Ways must be a positive integer, not 0"),
+    (lambda: ReplayBuffer(4, chunks=0, replays=1), "Chunks must be a positive integer, not 0"),
+    (lambda: Gearbox(4, 3, frame=8), "Beat of 3 elements must divide the frame of 8"),
+    (lambda: Emit(0, count=2), "Width must be a positive integer, not 0"),
+])
+def test_wrong_parameters(make, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        make()

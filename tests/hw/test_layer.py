@@ -1,0 +1,95 @@
+# amaranth: UnusedElaboratable=no
+from itertools import product
+
+import numpy as np
+import pytest
+import rtl
+
+import draw
+from benn_fpga import bits, golden, images, schedule
+from benn_fpga.hw.layer import Layer
+from benn_fpga.spec import Dense, Encoder, Ensemble, Fold, Folding, Member
+
+FOLDS = [(1, 1), (1, 12), (6, 1), (2, 4), (3, 6), (6, 12)]
+CASES = {"binary": (1, 1, 1), "8-bit input": (1, 8, 1), "two bits": (2, 2, 2), "scores": (1, 1, 0),
+         "2-bit scores": (2, 1, 0)}
+
+
+def model_of(layer, rng, members):
+    """An ensemble whose only interesting layer is ``layer``."""
+    encoder = Encoder("planes", (layer.inputs,), layer.input_bits, np.zeros((1, 0), np.int32))
+    head = Dense(layer.outputs, 2, 1, layer.output_bits or 1, 0)
+    layers = (layer,) if layer.is_scores else (layer, head)
+    drawn = []
+    for _ in range(members):
+        codes = [rng.integers(0, 1 << w.weight_bits, (w.outputs, w.inputs)) for w in layers]
+        drawn.append(Member(
+            tuple(bits.planes(c, w.weight_bits) for c, w in zip(codes, layers, strict=True)),
+            tuple(draw.random_table(rng, w) for w in layers)))
+    return Ensemble(encoder, layers, tuple(drawn))
+
+
+def rtl_layer(model, fold, frames, **waits):
+    """Outputs of layer 0 of every member in turn, and the cycles in which they came."""
+    layer, rounds = model.layers[0], len(model.members)
+    folding = Folding((fold, *(Fold(1, 1) for _ in model.layers[1:])), 1, 8)
+    scores = layer.is_scores
+    dut = Layer(layer=layer, fold=fold, rounds=rounds,
+                weights=images.weight_words(model, folding, 0, 0),
+                table=images.bias_words(model, folding, 0) if scores else
+                images.threshold_words(model, folding, 0, 0),
+                score_bits=model.score_bits if scores else None)
+    sf, nf = layer.inputs // fold.simd, layer.outputs // fold.pe
+    chunks = [chunk for frame in frames for _ in range(rounds * nf)
+              for chunk in bits.stream_words(frame.reshape(sf, -1), layer.input_bits)]
+    beats, = rtl.stream(dut, [(dut.i, chunks)], [(dut.o, len(frames) * rounds * nf)], **waits)
+    width = model.score_bits if scores else layer.output_bits
+    out = [(beat.payload >> (n * width)) & ((1 << width) - 1) for beat in beats
+           for n in range(fold.pe)]
+    out = np.array(out).reshape(len(frames), rounds, layer.outputs)
+    if scores:
+        out -= (out >> (width - 1)) << width
+    return out, [beat.cycle for beat in beats]
+
+
+def ref_layer(model, frames):
+    layer, out = model.layers[0], []
+    for member in model.members:
+        sums = golden.dense(layer, member.weights[0], frames)
+        out.append(sums + member.tables[0] if layer.is_scores else
+                   golden.activate(member.tables[0], sums))
+    return np.stack(out, axis=1)
+
+
+@pytest.mark.parametrize(("idle", "stall"), list(product([0, 3], [0, 3])))
+@pytest.mark.parametrize(("pe", "simd"), FOLDS)
+@pytest.mark.parametrize("case", CASES)
+def test_layer(case, pe, simd, idle, stall):
+    q, p, out = CASES[case]
+    rng = np.random.default_rng(pe * simd)
+    model = model_of(Dense(12, 6, q, p, out), rng, members=2)
+    frames = rng.integers(0, 1 << p, (3, 12))
+    got, cycles = rtl_layer(model, Fold(pe, simd), frames, idle=idle, stall=stall)
+    assert np.array_equal(got, ref_layer(model, frames))
+    if not idle and not stall:
+        sf, latency = 12 // simd, schedule.layer_latency(model.layers[0], Fold(pe, simd), 2)
+        assert cycles == [sf - 1 + latency + n * sf for n in range(len(cycles))]
+
+
+def test_constant_weights():
+    rng = np.random.default_rng(0)
+    model = model_of(Dense(9, 5, 1, 1, 1), rng, members=1)
+    frames = rng.integers(0, 2, (20, 9))
+    got, cycles = rtl_layer(model, Fold(5, 9), frames)
+    assert np.array_equal(got, ref_layer(model, frames))
+    latency = schedule.layer_latency(model.layers[0], Fold(5, 9), 1)
+    assert cycles == list(range(latency, latency + 20))
+
+
+def test_wrong_images():
+    layer, fold = Dense(4, 2), Fold(1, 2)
+    with pytest.raises(ValueError, match=r"^Images must hold 4 words of weights and 2 of the "
+                                         r"table, not 3 and 2$"):
+        Layer(layer=layer, fold=fold, rounds=1, weights=[0] * 3, table=[0] * 2)
+    with pytest.raises(ValueError, match=r"^Score bits must be given for the score layer only"):
+        Layer(layer=layer, fold=fold, rounds=1, weights=[0] * 4, table=[0] * 2, score_bits=4)
