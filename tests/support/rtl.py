@@ -9,8 +9,9 @@ from amaranth.sim import Simulator
 
 from benn_fpga import golden
 from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.schedule import schedule
 
-__all__ = ["Answers", "Beat", "answers", "beats_of", "stream", "top"]
+__all__ = ["Answers", "Beat", "answers", "beats_of", "stream", "top", "until_sent"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
 
@@ -123,6 +124,8 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
         limit=200_000, dut=None):
     """Send AXI4-Stream ``beats`` to the ensemble and collect ``count`` answers.
 
+    With ``count`` None, take what comes until nothing more does.
+
     The first ``alone`` beats are answered before more are sent. ``reset_at`` resets the design at
     the end of that cycle; sending goes on with the next beat.
     """
@@ -134,9 +137,10 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
     async def bench(ctx):
         idles, stalls = _pauses(idle, f"{seed} i"), _pauses(stall, f"{seed} o")
         sent, cycle, record, held, first = 0, 0, b"", None, True
-        offered, surplus = False, SURPLUS_CYCLES
+        quiet = SURPLUS_CYCLES + (0 if count else schedule(model, folding).latency_cycles)
+        offered, surplus = False, quiet
         while surplus:
-            surplus -= len(records) == count and sent == len(beats)
+            surplus -= sent == len(beats) and count in (None, len(records))
             blocked = sent == len(beats) or (alone and sent == alone and not records)
             offered = not blocked and (offered or next(idles))
             ready = next(stalls)
@@ -153,6 +157,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
             assert held is None or (valid and held == beat), "answer did not hold"
             held = beat if valid and not ready else None
             if valid and ready:
+                surplus = quiet
                 if not record:
                     answered.append(cycle)
                 record += beat[0].to_bytes(lanes, "little")[:beat[1].bit_length()]
@@ -161,7 +166,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
                     records.append(record)
                     users.append(beat[3])
                     record = b""
-                    assert len(records) <= count, "more answers than frames"
+                    assert count is None or len(records) <= count, "more answers than frames"
             if offered and ctx.get(dut.s_axis_tready):
                 if first:
                     started.append(cycle)
@@ -178,6 +183,13 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
     fields = np.array([np.frombuffer(r, "<i4") for r in records]).reshape(len(records), -1)
     return Answers(fields[:, 0] & 0xFFFF, fields[:, 0] >> 16, fields[:, 1], fields[:, 2:], users,
                    started, answered)
+
+
+def until_sent(model, folding, frames, **options):
+    """The answers that come when some may be lost: all frames are sent, then waited out."""
+    frames = golden.check_input(model.encoder, frames)
+    beats = [beat for frame in frames for beat in beats_of(frame, folding.bus // 8)]
+    return top(model, folding, beats, count=None, **options)
 
 
 def answers(model, folding, frames, **options):

@@ -1,0 +1,29 @@
+"""Hypothesis profiles, and a fault put into a module on request (see hw/test_mutations.py)."""
+
+import importlib.util
+import json
+import os
+import sys
+
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("deep", deadline=None, max_examples=500, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config):
+    fault = os.environ.get("BENN_FAULT")
+    if fault:
+        _load_with_fault(*json.loads(fault))
+
+
+def _load_with_fault(name, line, fault):
+    """Import module ``name`` with its one occurrence of ``line`` replaced by ``fault``."""
+    spec = importlib.util.find_spec(name)
+    source = spec.loader.get_source(name)
+    if source.count(line) != 1:
+        raise SystemExit(f"{name} must contain exactly one {line!r}")
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    exec(compile(source.replace(line, fault), spec.origin, "exec"), module.__dict__)
+    setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)

@@ -1,0 +1,106 @@
+"""The whole design in Amaranth's simulator against the golden model and the cycle model."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import rtl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import draw
+from benn_fpga import golden
+from benn_fpga.schedule import schedule
+from benn_fpga.spec import Fold, Folding
+
+WAITS = list(product([0, 3], [0, 3]))
+
+
+def small(seed=0, **options):
+    """A model with two rounds of two engines on a bus that does not divide the frame."""
+    rng = np.random.default_rng(seed)
+    model = draw.random_model(rng, members=4, shape=(5, 4, 1), hidden=(12, 6), classes=4, **options)
+    return rng, model, Folding((Fold(4, 5), Fold(3, 4), Fold(2, 3)), 2, 24)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_any_ensemble(data):
+    model = data.draw(draw.models())
+    folding = data.draw(draw.foldings(model))
+    idle, stall = data.draw(st.sampled_from(WAITS))
+    frames = draw.random_frames(np.random.default_rng(0), model, 5)
+    got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
+    assert got == golden.run(model, frames)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_any_timing(data):
+    model = data.draw(draw.models(max_values=9, max_width=8, max_bits=2))
+    folding = data.draw(draw.foldings(model))
+    timing = schedule(model, folding)
+    in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
+    frames = draw.random_frames(np.random.default_rng(0), model, in_flight + 6)
+    got = rtl.answers(model, folding, frames, alone=timing.stages["input"])
+    assert got == golden.run(model, frames)
+    assert got.latency == timing.latency_cycles
+    assert np.diff(got.answered[-4:]).tolist() == [timing.cycles_per_frame] * 3
+
+
+def test_latency_when_a_layer_must_pause():
+    """Rounds follow each other closely through a layer whose outputs come in bursts."""
+    rng = np.random.default_rng(0)
+    model = draw.random_model(rng, members=3, shape=(6,), hidden=(2, 1, 6), classes=6)
+    folding = Folding((Fold(2, 1), Fold(1, 2), Fold(2, 1), Fold(6, 1)), 1, 16)
+    got = rtl.answers(model, folding, draw.random_frames(rng, model, 2), alone=3)
+    assert got.latency == schedule(model, folding).latency_cycles
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+def test_idle_and_stall(vote, idle, stall):
+    rng, model, folding = small(vote=vote)
+    frames = draw.random_frames(rng, model, 8)
+    got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
+    assert got == golden.run(model, frames)
+
+
+@pytest.mark.parametrize("reset_at", range(3, 140, 17))
+def test_reset_at_any_moment(reset_at):
+    """Frames that begin after the reset are right; the one it hit is cut short, and says so."""
+    rng, model, folding = small()
+    frames = draw.random_frames(rng, model, 30)
+    expected = golden.run(model, frames)
+    got = rtl.until_sent(model, folding, frames, reset_at=reset_at)
+    whole = got.flags[-5:] == 0
+    assert whole.all()
+    assert np.array_equal(got.totals[-5:], expected.totals[-5:])
+    assert got.flags.sum() <= 1
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("size", [1, 3, 17, 18, 19, 21, 22, 60])
+def test_frame_of_another_size(size, idle, stall):
+    """It is answered with the error flag, and every other frame is answered right."""
+    rng, model, folding = small()
+    frames = golden.check_input(model.encoder, draw.random_frames(rng, model, 4))
+    sent = [*frames[:2], np.arange(size, dtype=np.uint8), *frames[2:]]
+    beats = [beat for frame in sent for beat in rtl.beats_of(frame, 3)]
+    got = rtl.top(model, folding, beats, count=5, idle=idle, stall=stall)
+    assert got.flags.tolist() == [bool(user) for user in got.users] == [0, 0, 1, 0, 0]
+    assert np.array_equal(np.delete(got.totals, 2, 0), golden.run(model, frames).totals)
+
+
+def test_interval_is_the_slowest_stage():
+    rng, model, _ = small()
+    for folding, slowest in (
+            (Folding((Fold(12, 20), Fold(6, 12), Fold(4, 6)), 4, 8), "answer"),
+            (Folding((Fold(12, 20), Fold(6, 12), Fold(4, 6)), 4, 192), "input"),
+            (Folding((Fold(2, 10), Fold(6, 12), Fold(4, 6)), 4, 64), "layer0"),
+            (Folding((Fold(12, 20), Fold(1, 3), Fold(4, 6)), 2, 64), "layer1"),
+            (Folding((Fold(12, 20), Fold(6, 12), Fold(1, 1)), 1, 64), "layer2")):
+        timing = schedule(model, folding)
+        assert timing.cycles_per_frame == timing.stages[slowest]
+        got = rtl.answers(model, folding, draw.random_frames(rng, model, 40))
+        assert set(np.diff(got.answered[-5:])) == {timing.cycles_per_frame}

@@ -1,0 +1,57 @@
+"""The tests notice: each of these faults, put into the code, makes a test fail."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+FAULTS = {
+    "flipped weight bit": (
+        "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.images",
+        "codes = bits.unplanes(member.weights[n], layer.inputs)",
+        "codes = bits.unplanes(member.weights[n], layer.inputs); codes[-1, -1] ^= 1"),
+    "threshold off by one": (
+        "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.images",
+        "layer.max_sum + 1) // 2", "layer.max_sum + 3) // 2"),
+    "swapped tie rule of the vote": (
+        "test_vote.py::test_soft_vote[1-1-5-5-0-0]", "benn_fpga.hw.vote",
+        '"""(value, index): the later of two wins only if it is greater."""\n'
+        "    greater = b[0] > a[0]",
+        "greater = b[0] >= a[0]"),
+    "swapped tie rule between beats": (
+        "test_vote.py::test_hard_vote[7-1-0-0]", "benn_fpga.hw.vote", "(score > best)",
+        "(score >= best)"),
+    "layer that drops a stall": (
+        "test_layer.py::test_layer[binary-2-4-0-3]", "benn_fpga.hw.layer",
+        "en.eq(~self.o.valid | self.o.ready)", "en.eq(1)"),
+    "skid buffer that drops a stall": (
+        "test_joints.py::test_skid_buffer", "benn_fpga.hw.joints", "self.i.ready.eq(~full)",
+        "self.i.ready.eq(1)"),
+    "replay buffer that overruns": (
+        "test_joints.py::test_replay_buffer[3-2-0-0]", "benn_fpga.hw.joints",
+        "self.i.ready.eq(free != 0)", "self.i.ready.eq(1)"),
+    "long frame that is not dropped": (
+        "test_frame.py::test_frame_of_another_size[16-0-0]", "benn_fpga.hw.frame",
+        'm.next = "DROP"', "pass"),
+    "pause that is left out": (
+        "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.schedule",
+        "return chunks, max(0, block.emit - chunks)", "return chunks, 0"),
+    "a cycle too many in the cycle model": (
+        "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.schedule", "MEMORY_LATENCY = 2",
+        "MEMORY_LATENCY = 3"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_is_noticed(fault, tmp_path):
+    tests, *change = FAULTS[fault]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"{HERE / tests}"],
+        env={**os.environ, "BENN_FAULT": json.dumps(change)}, cwd=HERE.parent.parent,
+        capture_output=True, text=True, check=False)
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout[-2000:] + run.stderr
