@@ -14,7 +14,7 @@ from benn_fpga.errors import BennError
 
 __all__ = ["bounds", "fold", "prove"]
 
-_CHUNK = 1 << 16  # sums checked in one step
+_CELLS = 1 << 21  # comparisons made in one step
 
 
 def bounds(levels):
@@ -50,8 +50,9 @@ def prove(layer, thresholds, flip, activation, where="layer"):
     Returns how many comparisons were made.
     """
     limit = layer.max_sum
-    for start in range(-limit, limit + 1, 2 * _CHUNK):
-        sums = np.arange(start, min(start + 2 * _CHUNK, limit + 1), 2, dtype=np.int64)[:, None]
+    step = 2 * max(1, _CELLS // thresholds.size)
+    for start in range(-limit, limit + 1, step):
+        sums = np.arange(start, min(start + step, limit + 1), 2, dtype=np.int64)[:, None]
         expected = np.asarray(activation(sums))
         seen = np.where(flip, -sums, sums)
         codes = (seen[:, :, None] >= thresholds).sum(axis=2)

@@ -1,0 +1,38 @@
+# Aliases only: everything is behind benn-fpga, pytest and ruff. `make help` lists them.
+
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test quick bench lint clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(STAMP) ## make .venv and install everything into it
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup ## train, evaluate, generate and simulate an ensemble; print one table
+	$(BIN)/python examples/demo.py
+
+test: setup ## run all tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+
+quick: setup ## run the tests that need neither simulator nor training
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not sim and not train"
+
+bench: setup ## measure training speed
+	$(BIN)/python -m benn_fpga.sw.bench
+
+lint: setup ## check the style
+	$(BIN)/ruff check .
+
+clean: ## remove everything that was made, but not .venv
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

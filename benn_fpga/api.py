@@ -1,0 +1,141 @@
+"""The verbs of the command line as functions; each imports what it needs when it is called."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from benn_fpga import design as designs
+from benn_fpga import golden, modelfile
+from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
+from benn_fpga.output import check_file
+from benn_fpga.spec import Ensemble, Folding
+
+__all__ = ["SPLITS", "Evaluation", "eval", "generate", "load", "simulate", "train"]
+
+SPLITS = ("test", "valid", "train")
+
+
+@contextmanager
+def _extra(name):
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name.partition(".")[0], name) from None
+
+
+def load(path):
+    """Read a model file."""
+    return modelfile.load(path)
+
+
+def _model(model):
+    return model if isinstance(model, Ensemble) else load(model)
+
+
+def _frames(model, dataset, split, limit, data_dir):
+    """Frames and labels of a part of a data set, checked against the model."""
+    from benn_fpga.sw import data
+    if split not in SPLITS:
+        raise BennError(f"Split must be one of {', '.join(SPLITS)}, not {split!r}")
+    if limit is not None and limit < 1:
+        raise BennError(f"Limit must be at least 1 frame, not {limit}")
+    found = data.load(dataset, data_dir)
+    if found.shape != model.encoder.shape:
+        raise BennError(f"{found.name} has frames of shape {found.shape}, but the model was "
+                        f"trained on {model.encoder.shape}; use the data it was trained on")
+    if found.classes > model.classes:
+        raise BennError(f"{found.name} has {found.classes} classes, but the model knows "
+                        f"{model.classes}; use the data it was trained on")
+    x, y = getattr(found, f"x_{split}"), getattr(found, f"y_{split}")
+    return golden.check_input(model.encoder, x[:limit]), y[:limit]
+
+
+def train(dataset, path=None, *, limit=None, data_dir=None, **options):
+    """Train an ensemble, write it to ``path`` if given, and return it.
+
+    ``dataset`` is a name or the path of an ``.npz``; ``options`` are those of
+    :func:`benn_fpga.sw.train.train`.
+    """
+    if path is not None:
+        check_file(path)
+    with _extra("train"):
+        from benn_fpga.sw import data
+        from benn_fpga.sw import train as trainer
+    model = trainer.train(data.load(dataset, data_dir, limit), **options)
+    if path is not None:
+        model.save(path)
+    return model
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Shares of frames that the vote, and each member alone, classifies as labelled."""
+
+    frames: int
+    accuracy: float
+    member_accuracy: list[float]
+
+
+def eval(model, dataset, *, split="test", limit=None, data_dir=None):
+    """Accuracy of the golden model."""
+    model = _model(model)
+    x, y = _frames(model, dataset, split, limit, data_dir)
+    result = golden.run(model, x)
+    return Evaluation(len(x), float((result.classes == y).mean()),
+                      (result.member_classes.T == y).mean(axis=1).tolist())
+
+
+def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=None, cycles=None,
+             force=False):
+    """Write Verilog, manifest and model into ``directory``; return the Design.
+
+    Parameters
+    ----------
+    model : an Ensemble, or the path of a model file
+    folding : a Folding; else one is chosen:
+    parallel, bus : members side by side (all of them if None), and bus width in bits
+    cycles : the smallest folding that takes at most so many cycles per frame, or
+    lanes : the fastest folding with at most so many XNOR lanes
+    force : write into a folder that holds other things
+    """
+    with _extra("hw"):
+        from benn_fpga.hw import emit
+    model = _model(model)
+    if folding is None:
+        folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
+    designs.check_target(directory, force)
+    verilog, manifest = emit.generate(model, folding.check(model))
+    return designs.write(directory, verilog, manifest, model, force)
+
+
+def choose_folding(model, *, parallel=None, bus=64, lanes=None, cycles=None) -> Folding:
+    """A folding by its target; the default is 4096 lanes."""
+    if cycles is not None:
+        return fold_for_cycles(model, cycles, parallel, bus)
+    return fold_for_lanes(model, DEFAULT_LANES if lanes is None else lanes, parallel, bus)
+
+
+def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves=None, keep=False,
+             progress=None):
+    """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
+
+    Parameters
+    ----------
+    design : a Design, or the folder of one
+    dataset : a name or the path of an ``.npz``; or an array of raw values
+    frames : at most so many
+    waves : path of a .vcd file to record
+    keep : leave the bench's files in the folder sim/run of the design
+    progress : as in :func:`benn_fpga.sw.progress.bar`
+    """
+    with _extra("sim"):
+        from benn_fpga.sim import harness
+    from benn_fpga.sw.progress import bar
+    if not isinstance(design, designs.Design):
+        design = designs.read(design)
+    if isinstance(dataset, str | bytes) or hasattr(dataset, "__fspath__"):
+        x, _ = _frames(design.model, dataset, split, frames, data_dir)
+    else:
+        x = dataset[:frames]
+    return harness.simulate(design, x, waves=waves, keep=keep,
+                            bar=lambda text, total: bar(text, total, progress))

@@ -1,0 +1,358 @@
+"""The command line: one function per verb, one line per error."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+from benn_fpga import __version__
+from benn_fpga.errors import BennError
+
+__all__ = ["main"]
+
+PROGRAM = "benn-fpga"
+DATASETS = "digits, mnist, fashion-mnist, cifar10, or the path of an .npz file"
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports a process that such a signal ended
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a verb gives: data for ``--json``, tables for people, and why the answer is no."""
+
+    data: dict
+    tables: list = field(default_factory=list)
+    failure: str | None = None
+
+
+def train(args):
+    from benn_fpga import api, console
+    names = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    model = api.train(args.dataset, args.output, limit=args.limit, data_dir=args.data_dir, **given)
+    score = model.provenance["scores"]["validation"]
+    members = [correct / score["frames"] for correct in score["member_correct"]]
+    data = {
+        "model": args.output,
+        "model_sha256": model.digest(),
+        "split": "valid",
+        "frames": score["frames"],
+        "accuracy": score["correct"] / score["frames"],
+        "member_accuracy": members,
+        "weight_bits": model.weight_bits,
+        "provenance": model.provenance,
+    }
+    rows = [
+        ("members", len(members)),
+        ("mean accuracy of a member", console.percent(sum(members) / len(members))),
+        ("accuracy of the vote", console.percent(data["accuracy"])),
+        ("validation frames", score["frames"]),
+        ("weight bits", f"{model.weight_bits:,}"),
+        ("written to", args.output),
+    ]
+    return Outcome(data, [console.table(f"Trained on {args.dataset}", ("", ">"), rows)])
+
+
+def info(args):
+    from benn_fpga import api, console
+    model = api.load(args.model)
+    votes = [member.vote_weight for member in model.members]
+    encoder = {**model.encoder.describe(), "levels": model.encoder.levels,
+               "outputs": model.encoder.outputs}
+    data = {
+        "model": args.model,
+        "model_sha256": model.digest(),
+        "file_bytes": os.path.getsize(args.model),
+        "encoder": encoder,
+        "layers": [layer.describe() for layer in model.layers],
+        "classes": model.classes,
+        "members": len(model.members),
+        "vote": model.vote,
+        "vote_weights": votes,
+        "weight_bits": model.weight_bits,
+        "provenance": model.provenance,
+    }
+    layers = [(n, layer.inputs, layer.outputs, layer.input_bits, layer.weight_bits,
+               layer.output_bits or "scores", f"{layer.stored_bits:,}")
+              for n, layer in enumerate(model.layers)]
+    shown = ", ".join(map(str, votes[:16])) + (", ..." if len(votes) > 16 else "")
+    facts = [
+        ("input", f"{' x '.join(map(str, encoder['shape']))} values of {encoder['bits']} bit"),
+        ("encoder", f"{encoder['kind']}, {encoder['outputs']} elements"),
+        ("members", len(votes)),
+        ("vote", f"{model.vote}, weights {shown}"),
+        ("classes", model.classes),
+        ("weight bits", f"{model.weight_bits:,}"),
+        ("file", f"{data['file_bytes']:,} bytes"),
+        ("sha256", data["model_sha256"]),
+        *((key, json.dumps(value)) for key, value in sorted(model.provenance.items())),
+    ]
+    columns = (">layer", ">inputs", ">outputs", ">input bits", ">weight bits", ">output bits",
+               ">bits per member")
+    return Outcome(data, [console.table(args.model, ("", ""), facts),
+                          console.table("Layers", columns, layers)])
+
+
+def evaluate(args):
+    from benn_fpga import api, console
+    result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
+                      data_dir=args.data_dir)
+    members = result.member_accuracy
+    rows = [(f"member {k}", console.percent(accuracy)) for k, accuracy in enumerate(members)]
+    rows += [("mean of the members", console.percent(sum(members) / len(members))),
+             ("vote", console.percent(result.accuracy))]
+    title = f"{args.model} on {result.frames} {args.split} frames of {args.dataset}"
+    return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
+                    **asdict(result)},
+                   [console.table(title, ("", ">accuracy"), rows)])
+
+
+def _folding(args, model):
+    from benn_fpga import api
+    from benn_fpga.spec import Folding
+    if args.target_fps is not None and args.clock is None:
+        raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
+    if args.fold is None:
+        cycles = args.cycles
+        if args.target_fps is not None:
+            cycles = int(args.clock * 1e6 / args.target_fps)
+        return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64,
+                                  lanes=args.lanes, cycles=cycles)
+    if args.parallel is not None or args.bus is not None:
+        raise BennError("--fold FILE says parallel and bus already; "
+                        "leave out --parallel and --bus, or change the file")
+    try:
+        with open(args.fold, encoding="utf-8") as file:
+            return Folding.from_json(json.load(file)).check(model)
+    except (ValueError, RecursionError) as error:
+        raise BennError(f"{args.fold} is not JSON: {error}") from None
+    except BennError as error:
+        raise BennError(f"{args.fold}: {error}") from None
+
+
+def generate(args):
+    from benn_fpga import api, console
+    model = api.load(args.model)
+    design = api.generate(model, args.output, folding=_folding(args, model), force=args.force)
+    manifest, predicted = design.manifest, design.manifest["predicted"]
+    data = {
+        "directory": args.output,
+        "verilog": str(design.verilog),
+        "verilog_bytes": design.verilog.stat().st_size,
+        "verilog_sha256": manifest["verilog_sha256"],
+        "model_sha256": manifest["model_sha256"],
+        "folding": manifest["folding"],
+        "xnor_lanes": manifest["xnor_lanes"],
+        "weight_bits": model.weight_bits,
+        **predicted,
+    }
+    rows = [(n, layer["inputs"], layer["outputs"], layer["pe"], layer["simd"], layer["cycles"],
+             f"{layer['weight_memory']['words']:,} x {layer['weight_memory']['bits']}")
+            for n, layer in enumerate(manifest["layers"])]
+    facts = [
+        ("members", f"{len(model.members)}: {design.folding.parallel} in parallel, "
+                    f"{design.folding.rounds(model)} in time"),
+        ("bus", f"{design.folding.bus} bits"),
+        ("XNOR lanes", f"{manifest['xnor_lanes']:,}"),
+        ("weight bits", f"{model.weight_bits:,}"),
+        ("cycles per frame", predicted["cycles_per_frame"]),
+        ("latency in cycles", predicted["latency_cycles"]),
+    ]
+    if args.clock is not None:
+        data["frames_per_second"] = args.clock * 1e6 / predicted["cycles_per_frame"]
+        facts.append((f"frames per second at {args.clock:g} MHz",
+                      f"{data['frames_per_second']:,.0f}"))
+    facts.append(("written to", args.output))
+    columns = (">layer", ">inputs", ">outputs", ">PE", ">SIMD", ">cycles", ">weight memory")
+    return Outcome(data, [console.table("Layers of each engine", columns, rows),
+                          console.table("Design", ("", ""), facts)])
+
+
+def simulate(args):
+    from benn_fpga import api, console
+    result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
+                          data_dir=args.data_dir, waves=args.waves, keep=args.keep)
+    rows = [
+        ("frames", result.frames, ""),
+        ("mismatches", result.mismatches, 0),
+        ("cycles per frame", result.cycles_per_frame, result.predicted_cycles_per_frame),
+        ("latency in cycles", result.latency_cycles, result.predicted_latency_cycles),
+    ]
+    title = f"{args.design} on {args.split} frames of {args.dataset}"
+    return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
+                    "waves": args.waves, **asdict(result)},
+                   [console.table(title, ("", ">measured", ">predicted"), rows)], result.failure)
+
+
+def doctor(args):
+    from benn_fpga import console
+    from benn_fpga import doctor as clinic
+    tools = clinic.examine()
+    commands = clinic.commands(tools)
+    missing = [tool.name for tool in tools if not tool.found]
+    data = {
+        "tools": [{**asdict(tool), "found": tool.found} for tool in tools],
+        "commands": {name: {"works": not lacks, "missing": lacks}
+                     for name, lacks in commands.items()},
+    }
+    return Outcome(data, [
+        console.table("Tools", ("", "found", "version", "to do"),
+                      [(tool.name, "yes" if tool.found else "no", tool.version, tool.install)
+                       for tool in tools]),
+        console.table("Commands", ("", "works", "missing"),
+                      [(name, "no" if lacks else "yes", ", ".join(lacks))
+                       for name, lacks in commands.items()]),
+    ], f"missing or too old: {', '.join(missing)}" if missing else None)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
+
+
+def _count(text):
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return int(text)
+
+
+def _seed(text):
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 32):
+        raise argparse.ArgumentTypeError(f"must be a whole number below 2**32, not {text!r}")
+    return int(text)
+
+
+def _positive(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
+    return number
+
+
+def _parser():
+    parser = _Parser(prog=PROGRAM, description="Binary ensemble neural networks from PyTorch to "
+                                               "FPGA, bit for bit.")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+
+    def verb(function, name, text):
+        sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        sub.set_defaults(function=function)
+        sub.add_argument("--json", action="store_true", help="print one JSON object and no tables")
+        return sub
+
+    def dataset(sub):
+        sub.add_argument("dataset", metavar="DATASET", help=DATASETS)
+        sub.add_argument("--data-dir", metavar="DIR",
+                         help="where the data files are (default: $BENN_DATA, else download)")
+
+    def split(sub):
+        sub.add_argument("--split", choices=("test", "valid", "train"), default="test",
+                         help="part of the data (default: test)")
+
+    sub = verb(train, "train", "train an ensemble and write its model file")
+    dataset(sub)
+    sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
+    sub.add_argument("--net", help="tfc, sfc, lfc, or widths of hidden layers as mlp:256,128")
+    sub.add_argument("--ensemble", choices=("single", "independent", "bagging", "boost-d"),
+                     help="how members differ (default: independent)")
+    sub.add_argument("-k", "--members", metavar="K", type=_count,
+                     help="number of networks (default: 8)")
+    sub.add_argument("--vote", choices=("soft", "hard"), help="default: soft")
+    sub.add_argument("--encoder", help="threshold[:VALUE], thermometer:LEVELS or planes")
+    sub.add_argument("--epochs", metavar="N", type=_count)
+    sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
+    sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
+    sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
+    sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+
+    sub = verb(info, "info", "show what is in a model file")
+    sub.add_argument("model", metavar="M.benn")
+
+    sub = verb(evaluate, "eval", "measure the accuracy of the golden model")
+    sub.add_argument("model", metavar="M.benn")
+    dataset(sub)
+    split(sub)
+    sub.add_argument("--limit", metavar="N", type=_count, help="use the first N frames")
+
+    sub = verb(generate, "generate", "write Verilog and its manifest")
+    sub.add_argument("model", metavar="M.benn")
+    sub.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
+    sub.add_argument("--parallel", metavar="M", type=_count,
+                     help="members side by side; it must divide their number (default: all)")
+    sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
+    goal = sub.add_mutually_exclusive_group()
+    goal.add_argument("--fold", metavar="FILE", help="JSON file with PE and SIMD of each layer")
+    goal.add_argument("--lanes", metavar="N", type=_count,
+                      help="fastest design with at most N XNOR lanes (default: 4096)")
+    goal.add_argument("--cycles", metavar="N", type=_count,
+                      help="smallest design that takes at most N cycles per frame")
+    goal.add_argument("--target-fps", metavar="F", type=_positive,
+                      help="smallest design that reaches F frames per second at --clock")
+    sub.add_argument("--clock", metavar="MHZ", type=_positive, help="clock of the design")
+    sub.add_argument("--force", action="store_true", help="write into a folder with other files")
+
+    sub = verb(simulate, "simulate", "run a design cycle by cycle and check every frame")
+    sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
+    dataset(sub)
+    split(sub)
+    sub.add_argument("--frames", metavar="N", type=_count, help="use the first N frames")
+    sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
+    sub.add_argument("--keep", action="store_true",
+                     help="leave log, inputs and answers in DIR/sim/run")
+
+    verb(doctor, "doctor", "show which tools are there and what to install")
+    return parser
+
+
+def _print(outcome, args, seconds):
+    if args.json:
+        print(json.dumps({**outcome.data, "seconds": round(seconds, 3)}, allow_nan=False))
+    else:
+        from benn_fpga import console
+        console.show(outcome.tables)
+    sys.stdout.flush()
+
+
+def _run(args):
+    start = time.perf_counter()
+    outcome = args.function(args)
+    _print(outcome, args, time.perf_counter() - start)
+    if outcome.failure:
+        _complain(outcome.failure)
+    return 1 if outcome.failure else 0
+
+
+def _complain(text):
+    print(f"{PROGRAM}: error: {' '.join(str(text).split())}", file=sys.stderr)
+
+
+def main(argv=None):
+    """Run the command line; returns the exit code."""
+    args = _parser().parse_args(argv)
+    if os.environ.get("BENN_DEBUG") == "1":
+        return _run(args)
+    try:
+        return _run(args)
+    except BennError as error:
+        _complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was written")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}")
+    except MemoryError:
+        _complain("not enough memory; use less data or a smaller network")
+    except Exception as error:
+        _complain(f"internal error, {type(error).__name__}: {error}; please report it "
+                  f"(BENN_DEBUG=1 shows where)")
+    return 2

@@ -1,0 +1,42 @@
+"""Tables on stdout."""
+
+import sys
+
+__all__ = ["percent", "show", "table"]
+
+_PLAIN_WIDTH = 120  # of tables that go to a file or a pipe
+
+
+def percent(fraction):
+    return f"{100 * fraction:.2f} %"
+
+
+def table(title, columns, rows):
+    """A table below its title; a column whose name starts with ``>`` is aligned to the right."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+    grid = Table(box=box.SIMPLE_HEAD,
+                 show_header=any(column.strip(">") for column in columns))
+    for column in columns:
+        right = column.startswith(">")
+        grid.add_column(column.removeprefix(">"), justify="right" if right else "left",
+                        overflow="fold")
+    for row in rows:
+        grid.add_row(*("" if cell is None else str(cell) for cell in row))
+    return Group(Text(title, style="bold"), grid)
+
+
+def show(tables):
+    """Print tables on stdout, without colour or cut-off text if it is not a terminal."""
+    from rich.console import Console
+
+    class Pipeable(Console):
+        def on_broken_pipe(self):
+            raise BrokenPipeError
+
+    console = Pipeable(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, markup=False,
+                      highlight=False)
+    for item in tables:
+        console.print(item)

@@ -1,0 +1,93 @@
+"""Compiling a design for simulation, once: a build is reused while its inputs are the same."""
+
+import hashlib
+import os
+import shutil
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Verilator
+
+from benn_fpga.errors import BennError
+from benn_fpga.sim.verilator import toolchain
+
+__all__ = ["TOP", "build", "run"]
+
+TOP = "benn_top"
+_SIGNALS = Path(__file__).with_name("signals.vlt")
+_STAMP = "built"
+_OPTIONS = ("-O3", "--x-assign", "fast")
+_MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
+
+
+class _Runner(Verilator):
+    """cocotb's runner, but only the signals in signals.vlt are accessible: all are far slower."""
+
+    def __init__(self):
+        super().__init__()
+        self.log.disabled = True
+
+    def _build_command(self):
+        commands = super()._build_command()
+        commands[0].remove("--public-flat-rw")
+        return commands
+
+
+@contextmanager
+def _environment(changes):
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def build(verilog, directory, *, waves=False):
+    """Compile the Verilog file ``verilog`` into ``directory``; return True if it was needed.
+
+    ``waves`` builds in the recording of a trace.
+    """
+    found = toolchain()
+    directory = Path(directory)
+    key = hashlib.sha256(Path(verilog).read_bytes() + _SIGNALS.read_bytes())
+    key.update(f"{found} {metadata.version('cocotb')} {waves} {_OPTIONS} {_MAKE}".encode())
+    stamp = directory / _STAMP
+    if stamp.is_file() and stamp.read_text() == key.hexdigest():
+        return False
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    log = directory / "build.log"
+    makeflags = f"{found.environment.get('MAKEFLAGS', '')} {_MAKE}"
+    with _environment({**found.environment, "MAKEFLAGS": makeflags}):
+        try:
+            _Runner().build(
+                sources=[_SIGNALS, verilog], hdl_toplevel=TOP, build_dir=directory, waves=waves,
+                timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
+        except RuntimeError:
+            raise BennError(f"Verilator could not build {verilog}; see {log}") from None
+    stamp.write_text(key.hexdigest())
+    return True
+
+
+def run(directory, module, work, *, waves=False, seed=0):
+    """Run the bench ``module`` on the build in ``directory``, in the folder ``work``.
+
+    The bench finds that folder in ``BENN_RUN``. Returns (tests, failed), since the exit status of
+    the runner says nothing about failed tests.
+    """
+    runner = _Runner()
+    runner._set_sources([])
+    results, log = Path(work) / "results.xml", Path(work) / "run.log"
+    try:
+        runner.test(hdl_toplevel=TOP, hdl_toplevel_lang="verilog", test_module=module,
+                    build_dir=directory, test_dir=work, results_xml=str(results), seed=seed,
+                    waves=waves, log_file=log, extra_env={"BENN_RUN": str(work)})
+    except (RuntimeError, SystemExit):
+        pass
+    if not results.is_file():
+        raise BennError(f"the simulation stopped without results; see {log}")
+    return get_results(results)

@@ -1,0 +1,159 @@
+"""Every answer of a design in Verilator compared with the golden model, and its cycles measured."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benn_fpga import golden
+from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.output import check_file
+from benn_fpga.sim.answers import decode
+from benn_fpga.sim.build import build
+from benn_fpga.sim.locate import first_difference
+from benn_fpga.sim.stream import stream
+from benn_fpga.sim.workspace import place
+
+__all__ = ["Simulation", "simulate"]
+
+_BEFORE = 3  # frames that are streamed before the wrong one when it is looked into
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a run gave.
+
+    Members
+    -------
+    frames, mismatches : frames streamed, and those whose answer is not the golden model's
+    cycles_per_frame : from the end of an answer to the end of the next, with no stalls outside
+    latency_cycles : from the first beat of a frame alone to the first beat of its answer
+    predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
+    first_mismatch : where the first wrong answer went wrong, in words, or None
+    """
+
+    frames: int
+    mismatches: int
+    cycles_per_frame: int | float | None
+    latency_cycles: int | None
+    predicted_cycles_per_frame: int
+    predicted_latency_cycles: int
+    first_mismatch: str | None = None
+
+    @property
+    def failure(self):
+        """Why the answer is no, in one line, or None."""
+        if self.mismatches:
+            return (f"{self.mismatches} of {self.frames} frames differ from the golden model; "
+                    f"first: {self.first_mismatch}")
+        for what, measured, predicted in (
+                ("cycles per frame", self.cycles_per_frame, self.predicted_cycles_per_frame),
+                ("latency cycles", self.latency_cycles, self.predicted_latency_cycles)):
+            if measured != predicted:
+                return (f"every answer is right, but {predicted} {what} were predicted and "
+                        f"{measured} measured")
+        return None
+
+    def check(self):
+        """Raise :class:`Mismatch` unless every answer and both predictions are right."""
+        if self.failure:
+            raise Mismatch(self.failure)
+
+
+def simulate(design, x, *, waves=None, keep=False, bar=None):
+    """Stream frames ``x`` of raw values through a :class:`~benn_fpga.design.Design`.
+
+    Parameters
+    ----------
+    waves : path of a .vcd file to record
+    keep : leave the bench's files in the folder sim/run of the design
+    bar : context manager ``bar(text, total)`` that gives ``advance(steps)``, to show progress
+    """
+    model, predicted = design.model, design.manifest["predicted"]
+    if not len(x):
+        raise BennError("there are no frames to simulate; give at least one")
+    x = golden.check_input(model.encoder, x)
+    if waves is not None:
+        _check_waves(waves)
+    bar = bar or (lambda text, total: nullcontext(None))
+    binary = place(design.directory) / ("plain" if waves is None else "waves")
+    with bar("compile", None):
+        build(design.verilog, binary, waves=waves is not None)
+
+    # However few frames there are, repeat them until the pipeline is in its steady state.
+    in_flight = -(-predicted["latency_cycles"] // predicted["cycles_per_frame"])
+    order = np.concatenate([[0], np.arange(max(len(x), 2 * in_flight + 8)) % len(x)])
+    with bar("simulate", len(order)) as advance:
+        out = stream(design, binary, x[order[1:]], alone=True, waves=waves, keep=keep,
+                     advance=advance)
+    right = _right(model, out.answers, x, order)
+    wrong = np.flatnonzero(~right)
+    surplus = max(0, len(out.answers) - len(order))
+    first = None
+    if len(wrong):
+        with bar("look for the first difference", None):
+            first = _explain(design, binary, x, order, out.answers, int(wrong[0]))
+    elif surplus:
+        first = f"{surplus} answers came that no frame asked for"
+    return Simulation(
+        frames=len(x),
+        mismatches=len(np.unique(order[wrong])) + surplus,
+        cycles_per_frame=_interval(out.answers["last"][1:len(order)]),
+        latency_cycles=int(out.answers["first"][0] - out.answers["start"][0])
+        if len(out.answers) else None,
+        predicted_cycles_per_frame=predicted["cycles_per_frame"],
+        predicted_latency_cycles=predicted["latency_cycles"],
+        first_mismatch=first,
+    )
+
+
+def _check_waves(waves):
+    if Path(waves).suffix != ".vcd":
+        raise BennError(f"the trace is a VCD file; call it {Path(waves).with_suffix('.vcd')}")
+    check_file(waves)
+
+
+def _right(model, answers, x, order):
+    """Which of the expected answers, in ``order`` of frames, came and are right."""
+    golden_result = golden.run(model, x)
+    answers = answers[:len(order)]
+    fields, padding = decode(answers["data"], model.classes)
+    frames = order[:len(answers)]
+    right = np.zeros(len(order), bool)
+    right[:len(answers)] = (
+        answers["whole"] & ~answers["user"] & padding & (fields["flags"] == 0)
+        & (fields["winner"] == golden_result.classes[frames])
+        & (fields["margin"] == golden_result.margins[frames])
+        & (fields["totals"] == golden_result.totals[frames]).all(axis=1))
+    return right
+
+
+def _interval(ends):
+    """Cycles between answers in the second half of the stream."""
+    ends = ends[len(ends) // 2:].astype(np.int64)
+    if len(ends) < 2:
+        return None
+    mean = float(ends[-1] - ends[0]) / (len(ends) - 1)
+    return int(mean) if mean.is_integer() else mean
+
+
+def _explain(design, binary, x, order, answers, n):
+    """Say what is wrong with answer ``n``: stream its frame again, with every layer tapped."""
+    model, frame = design.model, int(order[n])
+    taps = design.manifest["taps"]
+    window = order[max(0, n - _BEFORE):n + 1]
+    out = stream(design, binary, x[window], taps=[tap["path"] for tap in taps])
+    found = first_difference(model, design.folding, taps, out.taps, x[window], window.tolist())
+    if found:
+        return found
+    if n >= len(answers):
+        return f"frame {frame}: no answer came"
+    result = golden.run(model, x[frame:frame + 1])
+    expected = (int(result.classes[0]), 0, int(result.margins[0]), result.totals[0].tolist())
+    fields, _ = decode(answers["data"][n:n + 1], model.classes)
+    for what, e, g in zip(("class", "flags", "margin", "totals"), expected, fields[0].tolist(),
+                          strict=True):
+        if list(np.ravel(e)) != list(np.ravel(g)):
+            return f"frame {frame}, vote: expected {what} {e}, got {g} (every layer is right)"
+    return f"frame {frame}: right numbers in a malformed answer record"

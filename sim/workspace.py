@@ -1,0 +1,69 @@
+"""The folder in which a bench runs: what it is told and what it leaves."""
+
+import json
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from benn_fpga.errors import BennError
+from benn_fpga.schedule import frame_beats
+from benn_fpga.sim.answers import answer_keep, answer_size
+
+__all__ = ["place", "tell", "workspace"]
+
+
+def place(directory):
+    """The folder of a design in which everything of its simulation lies."""
+    folder = Path(directory) / "sim"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise BennError(f"can not write to {folder}: {error.strerror}; copy the design to a folder "
+                        f"you may write to") from None
+    return folder
+
+
+@contextmanager
+def workspace(folder, keep=False):
+    """A folder for one run; it becomes ``run`` if it is to be kept, and stays if a bench failed."""
+    work = Path(tempfile.mkdtemp(dir=folder, prefix="run.")).resolve()
+    try:
+        yield work
+    except BennError:
+        raise
+    except BaseException:
+        shutil.rmtree(work)
+        raise
+    if keep:
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        work.rename(folder / "run")
+    else:
+        shutil.rmtree(work)
+
+
+def tell(work, design, x, **more):
+    """Write ``bench.json`` and ``frames.bin``, frames of whole beats, for frames (frames, values).
+
+    Returns what the bench is told.
+    """
+    lanes, classes = design.folding.bus // 8, design.model.classes
+    beats, predicted = frame_beats(design.model.encoder, design.folding.bus), \
+        design.manifest["predicted"]
+    frames = np.zeros((len(x), beats * lanes), np.uint8)
+    frames[:, :x.shape[1]] = x
+    frames.tofile(work / "frames.bin")
+    told = {
+        "lanes": lanes,
+        "values": x.shape[1],
+        "beats": beats,
+        "last_keep": (1 << ((x.shape[1] - 1) % lanes + 1)) - 1,
+        "answer_beats": -(-answer_size(classes) // lanes),
+        "answer_keep": answer_keep(classes, lanes),
+        "patience": 4 * (predicted["latency_cycles"] + predicted["cycles_per_frame"]) + 1000,
+        **more,
+    }
+    (work / "bench.json").write_text(json.dumps(told))
+    return told

@@ -1,0 +1,194 @@
+"""Data sets as raw integers, split into training, validation and test parts."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.sw import files, formats
+
+__all__ = ["DATASETS", "Dataset", "load"]
+
+SPLIT_SEED = 0
+_DIGITS_TEST = 600
+_MOST_VALIDATION = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Raw values, one byte each, and their classes.
+
+    Members
+    -------
+    name : as the user named it; of an ``.npz`` the name of the file
+    shape : (rows, columns, channels) or (features,)
+    bits, high : width of a value, and the largest that the data uses
+    classes : labels are 0..classes - 1
+    sha256 : of all values and labels, before ``limit`` and validation split
+    x_train, x_valid, x_test : uint8 (frames, *shape)
+    y_train, y_valid, y_test : int64 (frames,)
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    high: int
+    classes: int
+    sha256: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_valid: np.ndarray
+    y_valid: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, show=None):
+    """The data set called ``name``: one of :data:`DATASETS`, or the path of an ``.npz`` file.
+
+    Parameters
+    ----------
+    data_dir : folder of its files; see :func:`benn_fpga.sw.files.read`
+    limit : use that many training frames (drawn evenly from the classes) and as many first
+        test frames
+    valid : validation frames, drawn evenly from the classes of the training part;
+        a sixth of it, at most 5000, if None
+    split_seed : draws them
+    show : progress of downloads, as in :func:`benn_fpga.sw.progress.bar`
+    """
+    if name in DATASETS:
+        arrays, classes = DATASETS[name](data_dir, show), 10
+    elif str(name).endswith(".npz"):
+        arrays, classes = _npz(Path(name)), None
+        name = Path(name).name
+    else:
+        raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
+                        f"or the path of an .npz file")
+    x_train, y_train, x_test, y_test = arrays
+    y_train = _labels(name, "train", x_train, y_train, classes)
+    classes = classes or max(2, int(y_train.max()) + 1)
+    y_test = _labels(name, "test", x_test, y_test, classes)
+    shape = x_train.shape[1:]
+    if x_test.shape[1:] != shape:
+        raise BennError(f"{name}: x_test must have frames of shape {shape} like x_train, "
+                        f"not {x_test.shape[1:]}")
+    sha256 = hashlib.sha256(str(shape).encode())
+    for array in (x_train, y_train, x_test, y_test):
+        sha256.update(np.ascontiguousarray(array).data)
+    high = max(1, int(x_train.max()), int(x_test.max()))
+
+    if limit is not None:
+        if limit < 1:
+            raise BennError(f"Limit must be at least 1 frame, not {limit}")
+        if limit < len(x_train):
+            kept = _draw(y_train, limit, split_seed)
+            x_train, y_train = x_train[kept], y_train[kept]
+        x_test, y_test = x_test[:limit], y_test[:limit]
+    if valid is None:
+        valid = min(len(x_train) // 6, _MOST_VALIDATION)
+    if not 1 <= valid < len(x_train):
+        raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
+                        f"frames; use more data")
+    held = _draw(y_train, valid, split_seed)
+    missing = np.flatnonzero(np.bincount(y_train[~held], minlength=classes) == 0)
+    if len(missing):
+        raise BennError(f"{name}: class {missing[0]} of 0..{classes - 1} has no training frame; "
+                        f"use more data or number the classes without gaps")
+    return Dataset(name, shape, high.bit_length(), high, classes, sha256.hexdigest(),
+                   x_train[~held], y_train[~held], x_train[held], y_train[held], x_test, y_test)
+
+
+def _draw(y, count, seed):
+    """Mask of ``count`` frames in which each class has its share, to within one frame."""
+    # RandomState: its numbers are the same under every version of NumPy.
+    order = np.random.RandomState(seed).permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    mask = np.zeros(len(y), bool)
+    mask[order[(2 * np.arange(count) + 1) * len(y) // (2 * count)]] = True
+    return mask
+
+
+def _labels(name, part, x, y, classes):
+    """The labels as int64, checked against the frames and the number of classes, if known."""
+    if not len(x):
+        raise BennError(f"{name}: x_{part} is empty")
+    if y.shape != (len(x),):
+        raise BennError(f"{name}: y_{part} must be one label for each of the {len(x)} frames of "
+                        f"x_{part}, not an array of shape {y.shape}")
+    if y.dtype.kind not in "iu":
+        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}")
+    low, high = int(y.min()), int(y.max())
+    most = (classes or 1 << 16) - 1
+    if low < 0 or high > most:
+        raise BennError(f"{name}: y_{part} must be labels in 0..{most}, "
+                        f"not {low if low < 0 else high}")
+    if classes is None and high == low:
+        raise BennError(f"{name}: y_{part} has the one class {low}; at least 2 are needed")
+    return y.astype(np.int64)
+
+
+def _digits(data_dir, show):
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise MissingExtra("scikit-learn", "train") from None
+    x, y = load_digits(return_X_y=True)
+    x = x.astype(np.uint8).reshape(-1, 8, 8, 1)
+    test = _draw(y, _DIGITS_TEST, SPLIT_SEED)
+    return x[~test], y[~test], x[test], y[test]
+
+
+def _idx(name):
+    def read(data_dir, show):
+        stems = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                 "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+        contents = files.read(name, stems, data_dir, show)
+        arrays = [formats.idx(content, 3 if "images" in stem else 1, f"{name}: {stem}")
+                  for stem, content in zip(stems, contents, strict=True)]
+        return arrays[0][..., None], arrays[1], arrays[2][..., None], arrays[3]
+    return read
+
+
+def _cifar10(data_dir, show):
+    stems = (*(f"data_batch_{n}.bin" for n in range(1, 6)), "test_batch.bin")
+    contents = files.read("cifar10", stems, data_dir, show)
+    *train, test = (formats.cifar(content, f"cifar10: {stem}")
+                    for stem, content in zip(stems, contents, strict=True))
+    x, y = (np.concatenate(parts) for parts in zip(*train, strict=True))
+    return x, y, *test
+
+
+def _npz(path):
+    x_train, y_train, x_test, y_test = formats.npz(path)
+    for key, x in (("x_train", x_train), ("x_test", x_test)):
+        if x.dtype.kind != "f" and x.dtype != np.uint8:
+            raise BennError(f"{path.name}: {key} must be uint8 or float, not {x.dtype}")
+        if x.ndim not in (2, 3, 4) or 0 in x.shape:
+            raise BennError(f"{path.name}: {key} must be (frames, features) or "
+                            f"(frames, rows, columns[, channels]) and not empty, not {x.shape}")
+        if not np.isfinite(x).all():
+            raise BennError(f"{path.name}: {key} must be finite, but has NaN or infinity")
+    if x_train.dtype.kind != x_test.dtype.kind or x_train.shape[1:] != x_test.shape[1:]:
+        raise BennError(f"{path.name}: x_train and x_test must be alike, "
+                        f"not {x_train.dtype} {x_train.shape} and {x_test.dtype} {x_test.shape}")
+    if x_train.dtype.kind == "f":
+        x_train, x_test = _bytes(x_train, x_test)
+    if x_train.ndim == 3:
+        x_train, x_test = x_train[..., None], x_test[..., None]
+    return x_train, y_train, x_test, y_test
+
+
+def _bytes(x_train, x_test):
+    """Floats to 0..255 by the range of the training part: of each feature, or of all pixels."""
+    axes = 0 if x_train.ndim == 2 else None
+    low = x_train.min(axis=axes).astype(np.float64)
+    span = x_train.max(axis=axes) - low
+    span = np.where(span > 0, span, 1)
+    return tuple(np.clip(np.floor((x - low) / span * 255 + 0.5), 0, 255).astype(np.uint8)
+                 for x in (x_train, x_test))
+
+
+DATASETS = {"digits": _digits, "mnist": _idx("mnist"), "fashion-mnist": _idx("fashion-mnist"),
+            "cifar10": _cifar10}

@@ -1,0 +1,285 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import benn_fpga
+import draw
+from benn_fpga import api, cli
+from benn_fpga.design import read
+from benn_fpga.errors import MissingExtra
+
+MODEL = draw.random_model(np.random.default_rng(0), members=2, shape=(6,), hidden=(4,), classes=3,
+                          raw_bits=8)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a model and the data it fits, in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    MODEL.save("m.benn")
+    x = np.random.default_rng(1).integers(0, 256, (90, 6), dtype=np.uint8)
+    y = np.arange(90) % 3
+    np.savez("data.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    return tmp_path
+
+
+@pytest.fixture
+def run(here, capfd):
+    def run(*argv):
+        try:
+            code = cli.main([str(arg) for arg in argv])
+        except SystemExit as exit:
+            code = exit.code
+        out, err = capfd.readouterr()
+        return code, out, err
+    return run
+
+
+@pytest.fixture
+def fails(run):
+    """The command exits with this code, prints nothing on stdout and one line on stderr."""
+    def fails(code, message, *argv):
+        got, out, err = run(*argv)
+        assert (got, out) == (code, "")
+        assert err.startswith("benn-fpga: error: ")
+        assert err.count("\n") == 1
+        assert message in err
+    return fails
+
+
+@pytest.fixture
+def data(run):
+    def data(*argv):
+        code, out, err = run(*argv, "--json")
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        assert found["seconds"] >= 0
+        return found
+    return data
+
+
+def test_version(run):
+    assert run("--version") == (0, f"benn-fpga {benn_fpga.__version__}\n", "")
+
+
+@pytest.mark.parametrize("verb", ["train", "info", "eval", "generate", "simulate", "doctor"])
+def test_every_verb_has_help_and_json(run, verb):
+    code, out, err = run(verb, "--help")
+    assert (code, err) == (0, "")
+    assert "--json" in out
+
+
+@pytest.mark.parametrize(("message", "argv"), [
+    ("the following arguments are required: COMMAND; see benn-fpga --help", []),
+    ("invalid choice: 'fly'", ["fly"]),
+    ("required: DATASET, -o/--output; see benn-fpga train --help", ["train"]),
+    ("argument -k/--members: must be a whole number from 1, not '0'",
+     ["train", "digits", "-o", "x", "-k", "0"]),
+    ("argument --lr: must be a positive number, not 'nan'",
+     ["train", "digits", "-o", "x", "--lr", "nan"]),
+    ("argument --seed: must be a whole number below 2**32, not '-1'",
+     ["train", "digits", "-o", "x", "--seed=-1"]),
+    ("argument --lanes: not allowed with argument --cycles",
+     ["generate", "m.benn", "-o", "d", "--cycles", "9", "--lanes", "9"]),
+    ("unrecognized arguments: --sped 1", ["info", "m.benn", "--sped", "1"]),
+])
+def test_wrong_use(fails, message, argv):
+    fails(2, message, *argv)
+
+
+def test_info(data):
+    found = data("info", "m.benn")
+    assert (found["members"], found["classes"], found["weight_bits"]) == (2, 3, 2 * (24 + 12))
+    assert found["vote_weights"] == [m.vote_weight for m in MODEL.members]
+    assert found["model_sha256"] == MODEL.digest()
+
+
+def test_info_table(run):
+    code, out, err = run("info", "m.benn")
+    assert (code, err) == (0, "")
+    assert MODEL.digest() in out
+
+
+def test_eval(data, here):
+    found = data("eval", "m.benn", "data.npz")
+    with np.load("data.npz") as arrays:
+        right = (MODEL.predict(arrays["x_test"]) == arrays["y_test"]).mean()
+    assert (found["frames"], found["accuracy"], len(found["member_accuracy"])) == (30, right, 2)
+
+
+@pytest.mark.parametrize(("split", "frames"), [("test", 30), ("train", 50), ("valid", 10)])
+def test_eval_of_a_part(data, split, frames):
+    assert data("eval", "m.benn", "data.npz", "--split", split)["frames"] == frames
+    assert data("eval", "m.benn", "data.npz", "--split", split, "--limit", 7)["frames"] == 7
+
+
+def test_eval_refuses_other_data(fails, here):
+    np.savez("other.npz", x_train=np.zeros((60, 5), np.uint8), y_train=np.arange(60) % 3,
+             x_test=np.zeros((9, 5), np.uint8), y_test=np.arange(9) % 3)
+    fails(2, "other.npz has frames of shape (5,), but the model was trained on (6,)",
+          "eval", "m.benn", "other.npz")
+
+
+def test_eval_refuses_more_classes(fails, here):
+    np.savez("more.npz", x_train=np.zeros((60, 6), np.uint8), y_train=np.arange(60) % 4,
+             x_test=np.zeros((9, 6), np.uint8), y_test=np.arange(9) % 4)
+    fails(2, "more.npz has 4 classes, but the model knows 3", "eval", "m.benn", "more.npz")
+
+
+@pytest.mark.parametrize(("message", "model"), [
+    ("can not read no.benn: No such file or directory", "no.benn"),
+    ("can not read .: Is a directory", "."),
+    ("data.npz is not a .benn model file", "data.npz"),
+])
+@pytest.mark.parametrize("verb", [["info"], ["eval"], ["generate", "-o", "d"]])
+def test_wrong_model(fails, message, model, verb):
+    fails(2, message, *verb, model, *(["data.npz"] if verb == ["eval"] else []))
+
+
+def test_generate(data):
+    found = data("generate", "m.benn", "-o", "d", "--cycles", 12, "--bus", 32, "--parallel", 1)
+    assert found["cycles_per_frame"] <= 12
+    assert {"xnor_lanes", "latency_cycles", "weight_bits"} <= found.keys()
+    design = read("d")
+    assert (design.folding.bus, design.folding.parallel) == (32, 1)
+    assert design.model.digest() == MODEL.digest()
+
+
+def test_generate_table_and_rate(run):
+    code, out, err = run("generate", "m.benn", "-o", "d", "--target-fps", "1e6", "--clock", "100")
+    assert (code, err) == (0, "")
+    assert read("d").manifest["predicted"]["cycles_per_frame"] <= 100
+    assert "frames per second at 100 MHz" in out
+
+
+def test_generate_by_file(data, here):
+    fold = {"parallel": 2, "bus": 8,
+            "layers": [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]}
+    (here / "fold.json").write_text(json.dumps(fold))
+    assert data("generate", "m.benn", "-o", "d", "--fold", "fold.json")["folding"] == fold
+
+
+@pytest.mark.parametrize(("message", "options"), [
+    ("--target-fps needs the clock of the design: give --clock MHZ", ["--target-fps", "9"]),
+    ("1 cycles per frame can not be met", ["--cycles", "1"]),
+    ("0 cycles per frame can not be met", ["--target-fps", "9e9", "--clock", "1"]),
+    ("1 lanes are too few", ["--lanes", "1"]),
+    ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
+    ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
+    ("no.json: No such file or directory", ["--fold", "no.json"]),
+    ("bad.json is not JSON", ["--fold", "bad.json"]),
+    ("off.json: PE 3 must divide the 4 outputs of layer 0; nearest: 2 or 4",
+     ["--fold", "off.json"]),
+    ("--fold FILE says parallel and bus already", ["--fold", "off.json", "--bus", "8"]),
+    ("m.benn is a file; give a folder with -o", ["-o", "m.benn"]),
+    (". is not empty and holds no design", ["-o", "."]),
+])
+def test_generate_refuses(fails, here, message, options):
+    (here / "bad.json").write_text("{")
+    (here / "off.json").write_text('{"layers": [{"pe": 3, "simd": 1}, {"pe": 1, "simd": 1}]}')
+    fails(2, message, "generate", "m.benn", "-o", "d", *options)
+    assert not (here / "d").exists()
+
+
+@pytest.mark.parametrize(("message", "output"), [
+    ("can not write no/m.benn: No such file or directory", "no/m.benn"),
+    (". is a folder; give the name of a file", "."),
+])
+def test_train_asks_for_the_output_first(fails, monkeypatch, message, output):
+    monkeypatch.setattr("benn_fpga.sw.data.load", lambda *a: pytest.fail("too late"))
+    fails(2, message, "train", "data.npz", "-o", output)
+
+
+@pytest.mark.train
+def test_train(data, here):
+    options = ["--net", "mlp:4", "-k", "2", "--encoder", "threshold", "--epochs", "1"]
+    found = data("train", "data.npz", "-o", "t.benn", *options)
+    model = benn_fpga.load("t.benn")
+    assert (found["model_sha256"], len(found["member_accuracy"])) == (model.digest(), 2)
+    assert found["frames"] == 10
+
+
+@pytest.mark.parametrize(("message", "dataset"), [
+    ("unknown data set 'letters'", "letters"),
+    ("no.npz", "no.npz"),
+])
+def test_wrong_dataset(fails, message, dataset):
+    fails(2, message, "eval", "m.benn", dataset)
+
+
+@pytest.mark.parametrize(("module", "extra", "argv"), [
+    ("torch", "train", ["train", "data.npz", "-o", "x.benn"]),
+    ("amaranth", "hw", ["generate", "m.benn", "-o", "d"]),
+    ("cocotb_tools", "sim", ["simulate", "d", "data.npz"]),
+])
+def test_missing_extra(here, module, extra, argv):
+    code = (f"import sys; sys.modules[{module!r}] = None\n"
+            f"from benn_fpga.cli import main; sys.exit(main({argv!r}))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (f"benn-fpga: error: {module} is not installed; "
+                           f"run: pip install 'benn_fpga[{extra}]'\n")
+
+
+def test_doctor(data):
+    found = data("doctor")
+    assert all(tool["found"] for tool in found["tools"])
+    assert all(command["works"] for command in found["commands"].values())
+
+
+def test_doctor_says_no(run, monkeypatch):
+    monkeypatch.setattr("benn_fpga.sim.verilator.compiler", lambda: None)
+    code, out, err = run("doctor", "--json")
+    assert code == 1
+    assert json.loads(out)["commands"]["simulate"]["missing"] == ["C++ compiler"]
+    assert err == "benn-fpga: error: missing or too old: C++ compiler\n"
+
+
+@pytest.mark.parametrize(("error", "code", "message"), [
+    (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+    (OSError(28, "No space left on device", "d/x"), 2, "d/x: No space left on device"),
+    (PermissionError(13, "Permission denied"), 2, "error: Permission denied"),
+    (MemoryError(), 2, "not enough memory"),
+    (ZeroDivisionError("two\nlines"), 2, "internal error, ZeroDivisionError: two lines"),
+    (MissingExtra("torch", "train"), 2, "pip install 'benn_fpga[train]'"),
+])
+def test_every_error_is_one_line(fails, monkeypatch, error, code, message):
+    def load(path):
+        raise error
+    monkeypatch.setattr(api, "load", load)
+    fails(code, message, "info", "m.benn")
+
+
+def test_debug_shows_the_traceback(run, monkeypatch):
+    monkeypatch.setenv("BENN_DEBUG", "1")
+    with pytest.raises(benn_fpga.BennError):
+        run("info", "no.benn")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_closed_pipe(here, options):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([sys.executable, "-m", "benn_fpga", "info", "m.benn", *options],
+                          stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.train
+def test_control_c_in_training(here):
+    argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "1000000"]
+    process = subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == "benn-fpga: error: interrupted; nothing was written\n"
+    assert sorted(os.listdir()) == ["data.npz", "m.benn"]

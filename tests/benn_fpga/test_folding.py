@@ -1,0 +1,75 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import draw
+from benn_fpga.errors import BennError
+from benn_fpga.folding import fold_for_cycles, fold_for_lanes
+from benn_fpga.schedule import schedule
+from benn_fpga.spec import Fold, Folding
+
+MODEL = draw.random_model(np.random.default_rng(0), members=4, shape=(6,), hidden=(4,), classes=3)
+
+
+def all_foldings(model, parallel, bus):
+    choices = [[Fold(pe, simd) for pe in draw.divisors(layer.outputs)
+                for simd in draw.divisors(layer.inputs)] for layer in model.layers]
+    return [Folding(folds, parallel, bus) for folds in product(*choices)]
+
+
+def lanes(folding):
+    return schedule(MODEL, folding).xnor_lanes
+
+
+def cycles(folding):
+    return schedule(MODEL, folding).cycles_per_frame
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 4])
+@pytest.mark.parametrize("target", [6, 8, 12, 20, 48, 96, 200])
+def test_cycles_are_met_with_the_fewest_lanes(parallel, target):
+    chosen = fold_for_cycles(MODEL, target, parallel, 64)
+    enough = [f for f in all_foldings(MODEL, parallel, 64) if cycles(f) <= target]
+    assert cycles(chosen) <= target
+    assert lanes(chosen) == min(map(lanes, enough))
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 4])
+@pytest.mark.parametrize("budget", [8, 13, 30, 100, 4096])
+def test_lanes_are_kept_with_the_fewest_cycles(parallel, budget):
+    chosen = fold_for_lanes(MODEL, budget, parallel, 64)
+    allowed = [f for f in all_foldings(MODEL, parallel, 64) if lanes(f) <= budget]
+    assert lanes(chosen) <= budget
+    assert cycles(chosen) == min(map(cycles, allowed))
+
+
+@settings(max_examples=50)
+@given(draw.models(), st.integers(0, 2000), st.sampled_from([8, 64, 256]))
+def test_whatever_is_chosen_fits_the_model(model, more, bus):
+    budget = len(model.members) * len(model.layers) + more
+    folding = fold_for_lanes(model, budget, bus=bus).check(model)
+    assert schedule(model, folding).xnor_lanes <= budget
+
+
+def test_all_members_are_parallel_unless_said():
+    assert fold_for_lanes(MODEL).parallel == 4
+    assert fold_for_cycles(MODEL, 100).parallel == 4
+
+
+@pytest.mark.parametrize(("message", "choose"), [
+    ("4 cycles per frame can not be met: the 8-bit bus alone needs 20; "
+     "widen the bus or lower the target", lambda: fold_for_cycles(MODEL, 4, bus=8)),
+    ("3 cycles per frame can not be met with 4 members in turn; run more in parallel",
+     lambda: fold_for_cycles(MODEL, 3, parallel=1)),
+    ("Parallel 3 must divide the 4 members; nearest: 2 or 4",
+     lambda: fold_for_lanes(MODEL, parallel=3)),
+    ("7 lanes are too few: 4 engines of 2 layers need at least 8",
+     lambda: fold_for_lanes(MODEL, 7)),
+])
+def test_what_can_not_be_met(message, choose):
+    with pytest.raises(BennError) as caught:
+        choose()
+    assert str(caught.value) == message

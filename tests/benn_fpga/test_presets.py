@@ -1,0 +1,59 @@
+import pytest
+
+from benn_fpga import BennError, presets
+
+
+@pytest.mark.parametrize(("name", "widths"), [
+    ("tfc", (64, 64, 64)), ("sfc", (256, 256, 256)), ("lfc", (1024, 1024, 1024)),
+    ("mlp:256,256,256", (256, 256, 256)), ("mlp:7", (7,)), ("mlp:", ()),
+])
+def test_hidden(name, widths):
+    assert presets.hidden(name) == widths
+
+
+@pytest.mark.parametrize("name", ["cnv", "mlp", "mlp:0", "mlp:64,", "mlp:6_4", "mlp:-1", "mlp:٣",
+                                  ""])
+def test_hidden_unknown(name):
+    with pytest.raises(BennError) as caught:
+        presets.hidden(name)
+    assert str(caught.value) == (
+        f"Network must be lfc, sfc, tfc or mlp:WIDTH,WIDTH,..., not {name!r}")
+
+
+@pytest.mark.parametrize(("name", "high", "thresholds"), [
+    ("threshold", 255, [[128]]), ("threshold", 16, [[8]]), ("threshold", 1, [[1]]),
+    ("threshold:100", 255, [[100]]), ("thermometer:4", 16, [[3, 6, 10, 13]]),
+    ("thermometer:3", 255, [[64, 128, 191]]), ("thermometer:3", 3, [[1, 2, 2]]),
+    ("planes", 255, [[]]),
+])
+def test_encoder(name, high, thresholds):
+    encoder = presets.encoder(name, (8, 8, 1), high.bit_length(), high)
+    assert encoder.thresholds.tolist() == thresholds
+    assert encoder.kind == name.partition(":")[0]
+
+
+@pytest.mark.parametrize("name", ["sign", "planes:3", "thermometer", "threshold:", "threshold:x"])
+def test_encoder_unknown(name):
+    with pytest.raises(BennError) as caught:
+        presets.encoder(name, (64,), 8, 255)
+    assert str(caught.value) == ("Encoder must be threshold, threshold:VALUE, thermometer:LEVELS "
+                                 f"or planes, not {name!r}")
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("threshold:0", "Threshold must lie in 1..16, not 0"),
+    ("threshold:17", "Threshold must lie in 1..16, not 17"),
+    ("thermometer:0", "Thermometer must have 1 to 16 levels for values in 0..16, not 0"),
+    ("thermometer:17", "Thermometer must have 1 to 16 levels for values in 0..16, not 17"),
+])
+def test_encoder_out_of_range(name, message):
+    with pytest.raises(BennError) as caught:
+        presets.encoder(name, (64,), 5, 16)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("dataset", [*presets.DEFAULTS, "mine.npz"])
+def test_defaults_are_valid(dataset):
+    chosen = presets.defaults(dataset)
+    assert presets.hidden(chosen.net)
+    assert presets.encoder(chosen.encoder, (64,), 8, 255)

@@ -1,0 +1,192 @@
+"""The harness on answers made up from the golden model, without a simulator."""
+
+import designs
+import numpy as np
+import pytest
+
+import draw
+from benn_fpga import design as design_
+from benn_fpga import golden
+from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.hw import emit
+from benn_fpga.sim import harness
+from benn_fpga.sim.answers import answer_type, pack
+from benn_fpga.sim.stream import Stream
+
+MODEL, FOLDING = designs.case("folded")
+X = draw.random_frames(np.random.default_rng(0), MODEL, 20)
+FRAME = 7  # the one that goes wrong
+
+
+def beats(x):
+    """What the taps of right hardware carry, as integers: codes and scores in lanes."""
+    trace, found = golden.run(MODEL, x, trace=True), {}
+    for tap in emit.describe(MODEL, FOLDING)["taps"]:
+        n, engine, words = tap["layer"], tap["member_engine"], []
+        layer, pe = MODEL.layers[n], FOLDING.layers[n].pe
+        width = MODEL.score_bits if layer.is_scores else 1
+        for f in range(len(x)):
+            for k in range(engine, len(MODEL.members), FOLDING.parallel):
+                values = trace.scores[f, k] if layer.is_scores else trace.activations[k][n][f]
+                for row in values.reshape(-1, pe).tolist():
+                    words.append(sum((v & (1 << width) - 1) << (width * lane)
+                                     for lane, v in enumerate(row)))
+        found[tap["path"]] = words
+    return found
+
+
+class Hardware:
+    """Stands for Verilator; ``spoil`` changes the answers, ``spoil_taps`` the beats of taps."""
+
+    def __init__(self, spoil=lambda answers: answers, spoil_taps=lambda taps: None):
+        self.spoil, self.spoil_taps = spoil, spoil_taps
+
+    def stream(self, design, binary, x, *, alone=False, taps=(), **_):
+        order = [0] * alone + list(range(len(x)))
+        result, timing = golden.run(MODEL, x), design.manifest["predicted"]
+        record = answer_type(28)
+        answers = np.zeros(len(order), record)
+        for n, f in enumerate(order):
+            end = (n + 10) * timing["cycles_per_frame"]
+            data = pack(result.classes[f], 0, result.margins[f], result.totals[f])
+            answers[n] = (100, end - 6, end, False, True, np.frombuffer(data, np.uint8))
+        answers["start"][0] = answers["first"][0] - timing["latency_cycles"]
+        if not taps:
+            return Stream(self.spoil(answers), {})
+        heard = beats(x)
+        self.spoil_taps(heard)
+        return Stream(answers, heard)
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("d") / "d"
+    return design_.write(folder, "", emit.describe(MODEL, FOLDING), MODEL)
+
+
+@pytest.fixture
+def simulate(design, monkeypatch):
+    def simulate(x=X, **spoils):
+        monkeypatch.setattr(harness, "build", lambda *a, **k: False)
+        monkeypatch.setattr(harness, "stream", Hardware(**spoils).stream)
+        return harness.simulate(design, x)
+    return simulate
+
+
+def changed(n, **fields):
+    def spoil(answers):
+        for name, value in fields.items():
+            answers[name][n] = value
+        return answers
+    return spoil
+
+
+def byte(n, at):
+    def spoil(answers):
+        answers["data"][n, at] ^= 1
+        return answers
+    return spoil
+
+
+def test_all_right(simulate, design):
+    result = simulate()
+    timing = design.manifest["predicted"]
+    assert (result.frames, result.mismatches, result.failure) == (20, 0, None)
+    assert result.cycles_per_frame == timing["cycles_per_frame"]
+    assert result.latency_cycles == timing["latency_cycles"]
+    result.check()
+
+
+def test_few_frames_are_repeated_but_counted_once(simulate):
+    result = simulate(X[:1], spoil=byte(0, 0))
+    assert (result.frames, result.mismatches) == (1, 1)
+
+
+@pytest.mark.parametrize("at", range(28))
+def test_every_byte_of_the_record_counts(simulate, at):
+    assert simulate(spoil=byte(FRAME + 1, at)).mismatches == 1
+
+
+@pytest.mark.parametrize("fields", [{"user": True}, {"whole": False}])
+def test_malformed_answer(simulate, fields):
+    result = simulate(spoil=changed(FRAME + 1, **fields))
+    assert (result.mismatches, result.first_mismatch) == (
+        1, "frame 7: right numbers in a malformed answer record")
+
+
+def test_missing_answers(simulate):
+    result = simulate(spoil=lambda answers: answers[:FRAME + 1])
+    assert (result.mismatches, result.first_mismatch) == (13, "frame 7: no answer came")
+
+
+def test_no_answer_at_all(simulate):
+    result = simulate(spoil=lambda answers: answers[:0])
+    assert (result.mismatches, result.cycles_per_frame, result.latency_cycles) == (20, None, None)
+
+
+def test_surplus_answers(simulate):
+    result = simulate(spoil=lambda answers: np.append(answers, answers[-1:]))
+    assert result.failure == ("1 of 20 frames differ from the golden model; first: "
+                              "1 answers came that no frame asked for")
+
+
+def test_wrong_vote(simulate):
+    result = simulate(spoil=byte(FRAME + 1, 0))
+    right = int(golden.run(MODEL, X).classes[FRAME])
+    assert result.first_mismatch == (f"frame 7, vote: expected class {right}, got {right ^ 1} "
+                                     f"(every layer is right)")
+
+
+@pytest.mark.parametrize(("tap", "beat", "lane_bits", "where"), [
+    ("member0.layer0", 0, 1, "frame 4, member 0, layer 0, neuron 0"),
+    ("member1.layer0", 3 * 8 + 5, 1, "frame 7, member 3, layer 0, neuron 3"),
+    ("member0.layer1", 3 * 8 + 7, 2, "frame 7, member 2, layer 1, neuron 7"),
+    ("member1.layer2", 3 * 10 + 4, 1, "frame 7, member 1, layer 2, neuron 4"),
+])
+def test_wrong_neuron(simulate, tap, beat, lane_bits, where):
+    def flip(taps):
+        taps[tap][beat] ^= lane_bits
+    result = simulate(spoil=byte(FRAME + 1, 0), spoil_taps=flip)
+    assert result.first_mismatch.startswith(f"{where}: expected ")
+
+
+def test_silent_layer(simulate):
+    def cut(taps):
+        del taps["member0.layer1"][3 * 8:]
+    result = simulate(spoil=byte(FRAME + 1, 0), spoil_taps=cut)
+    assert result.first_mismatch.startswith("frame 7, member 0, layer 1, neuron 0: expected ")
+    assert result.first_mismatch.endswith(", got nothing")
+
+
+def test_wrong_latency(simulate):
+    result = simulate(spoil=changed(0, start=0))
+    assert "every answer is right, but" in result.failure
+    with pytest.raises(Mismatch, match="latency cycles were predicted and"):
+        result.check()
+
+
+def test_wrong_interval(simulate):
+    def late(answers):
+        answers["last"] += np.arange(len(answers), dtype=np.uint64)
+        return answers
+    assert "cycles per frame were predicted and" in simulate(spoil=late).failure
+
+
+def test_uneven_interval_is_a_fraction(simulate):
+    def late(answers):
+        answers["last"][-1] += 1
+        return answers
+    result = simulate(spoil=late)
+    assert result.predicted_cycles_per_frame < result.cycles_per_frame \
+        < result.predicted_cycles_per_frame + 1
+
+
+@pytest.mark.parametrize(("message", "x", "waves"), [
+    (r"Inputs must have shape \(frames, 4, 4, 1\), not \(2, 5\)", np.zeros((2, 5), int), None),
+    ("there are no frames to simulate", X[:0], None),
+    ("the trace is a VCD file; call it w.vcd", X, "w.fst"),
+    ("can not write no/w.vcd: No such file or directory", X, "no/w.vcd"),
+])
+def test_wrong_use(design, message, x, waves):
+    with pytest.raises(BennError, match=message):
+        harness.simulate(design, x, waves=waves)

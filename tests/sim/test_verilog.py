@@ -1,0 +1,138 @@
+"""Generated Verilog in Verilator against the golden model: bulk runs and the protocol bench."""
+
+import json
+import os
+
+import designs
+import numpy as np
+import pytest
+
+import draw
+from benn_fpga import cli
+from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.sim import build, harness
+from benn_fpga.sim.protocol import check_protocol
+
+pytestmark = [pytest.mark.sim, pytest.mark.xdist_group("verilog")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Designs by name, generated and compiled once."""
+    folder, found = tmp_path_factory.mktemp("designs"), {}
+
+    def get(name):
+        if name not in found:
+            found[name] = designs.make(folder / name, *designs.case(name))
+        return found[name]
+    return get
+
+
+def frames(design, count):
+    return draw.random_frames(np.random.default_rng(5), design.model, count)
+
+
+@pytest.mark.parametrize("name", sorted(designs.CASES))
+def test_every_answer_and_every_cycle(made, name):
+    result = harness.simulate(made(name), frames(made(name), 60))
+    result.check()
+    assert (result.frames, result.mismatches) == (60, 0)
+
+
+@pytest.mark.parametrize("name", sorted(designs.CASES))
+def test_protocol(made, name):
+    assert check_protocol(made(name), frames(made(name), 8), seed=1) == 14
+
+
+def test_a_second_run_does_not_build(made, monkeypatch):
+    design = made("folded")
+    harness.simulate(design, frames(design, 1))
+    monkeypatch.setattr(build._Runner, "build", lambda *a, **k: pytest.fail("built again"))
+    harness.simulate(design, frames(design, 1)).check()
+
+
+def test_nothing_is_left_but_the_build(made):
+    design = made("folded")
+    harness.simulate(design, frames(design, 1))
+    assert os.listdir(design.directory / "sim") == ["plain"]
+
+
+def test_files_are_kept_on_request(made, tmp_path):
+    design = designs.with_member(made("folded"), tmp_path / "d", 0)
+    harness.simulate(design, frames(design, 3), keep=True)
+    kept = os.listdir(design.directory / "sim" / "run")
+    assert {"answers.bin", "bench.json", "frames.bin", "run.log"} <= set(kept)
+
+
+def test_flipped_weight_bit_is_named(made, tmp_path):
+    weights = [array.copy() for array in made("folded").model.members[2].weights]
+    weights[1][5, 0, 0] ^= np.uint64(1)
+    design = designs.with_member(made("folded"), tmp_path / "d", 2, weights=tuple(weights))
+    result = harness.simulate(design, frames(design, 60))
+    assert result.mismatches
+    assert ", member 2, layer 1, neuron 5: expected " in result.first_mismatch
+
+
+def test_threshold_off_by_one_is_named(made, tmp_path):
+    tables = [array.copy() for array in made("folded").model.members[1].tables]
+    tables[0][4, 0] = np.clip(tables[0][4, 0], -40, 40) + 2
+    design = designs.with_member(made("folded"), tmp_path / "d", 1, tables=tuple(tables))
+    result = harness.simulate(design, frames(design, 200))
+    assert ", member 1, layer 0, neuron 4: expected " in result.first_mismatch
+
+
+def test_wrong_vote_weight_is_named(made, tmp_path):
+    design = designs.with_member(made("folded"), tmp_path / "d", 3, vote_weight=2)
+    result = harness.simulate(design, frames(design, 5))
+    assert result.first_mismatch.startswith("frame 0, vote: expected ")
+    with pytest.raises(Mismatch):
+        result.check()
+
+
+def test_protocol_bench_notices_wrong_answers(made, tmp_path):
+    design = designs.with_member(made("folded"), tmp_path / "d", 3, vote_weight=2)
+    with pytest.raises(Mismatch, match="of 14 protocol tests fail"):
+        check_protocol(design, frames(design, 8))
+
+
+def test_verilog_that_does_not_compile(made, tmp_path):
+    source = tmp_path / "benn_top.v"
+    source.write_text("module benn_top(input clk); nonsense endmodule\n")
+    with pytest.raises(BennError, match=r"Verilator could not build .*; see .*build\.log"):
+        build.build(source, tmp_path / "b")
+    assert not (tmp_path / "b" / "built").exists()
+
+
+def test_a_bench_that_breaks_is_not_a_pass(made, tmp_path):
+    design = made("folded")
+    harness.simulate(design, frames(design, 1))
+    with pytest.raises(BennError, match="stopped without results|bench failed"):
+        tests, failed = build.run(design.directory / "sim" / "plain", "no_such_bench", tmp_path)
+        assert failed or not tests
+        raise BennError("bench failed")
+
+
+def test_command_line(made, tmp_path, capfd, monkeypatch):
+    design = made("folded")
+    x = frames(design, 40)
+    np.savez(tmp_path / "x.npz", x_train=x, y_train=np.arange(40) % 5, x_test=x,
+             y_test=np.arange(40) % 5)
+    waves = tmp_path / "w.vcd"
+    argv = ["simulate", str(design.directory), str(tmp_path / "x.npz"), "--json"]
+    assert cli.main([*argv, "--frames", "3", "--waves", str(waves)]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["frames"], found["mismatches"]) == (3, 0)
+    assert found["cycles_per_frame"] == design.manifest["predicted"]["cycles_per_frame"]
+    assert waves.read_text().startswith("$version")
+
+
+def test_command_line_says_no(made, tmp_path, capfd):
+    design = designs.with_member(made("folded"), tmp_path / "d", 3, vote_weight=2)
+    x = frames(design, 40)
+    np.savez(tmp_path / "x.npz", x_train=x, y_train=np.arange(40) % 5, x_test=x,
+             y_test=np.arange(40) % 5)
+    assert cli.main(["simulate", str(tmp_path / "d"), str(tmp_path / "x.npz"), "--json"]) == 1
+    out, err = capfd.readouterr()
+    assert json.loads(out)["mismatches"] > 0
+    assert err.startswith("benn-fpga: error: ")
+    assert err.count("\n") == 1

@@ -1,0 +1,44 @@
+"""Small designs on disk, for tests that simulate them or a slightly different model."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+
+import draw
+from benn_fpga import design
+from benn_fpga.hw import emit
+from benn_fpga.spec import Fold, Folding
+
+__all__ = ["CASES", "case", "make", "with_member"]
+
+# Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
+# one beat and everything unrolled.
+CASES = {
+    "folded": ({"members": 4, "vote_weights": [1, 2, -1, 3], "encoder": "thermometer"},
+               Folding((Fold(3, 24), Fold(2, 3), Fold(1, 2)), 2, 32)),
+    "planes": ({"members": 3, "shape": (7,), "encoder": "planes", "raw_bits": 4, "hidden": (6,),
+                "weight_bits": 2, "activation_bits": 2, "vote": "hard", "vote_weights": [2, 1, 1]},
+               Folding((Fold(2, 7), Fold(5, 2)), 1, 24)),
+    "unrolled": ({"members": 2, "shape": (5,), "hidden": (4,), "classes": 3, "per_value": True},
+                 Folding((Fold(4, 5), Fold(3, 4)), 2, 64)),
+}
+
+
+def case(name):
+    options, folding = CASES[name]
+    return draw.random_model(np.random.default_rng(3), **options), folding
+
+
+def make(directory, model, folding):
+    return design.write(directory, *emit.generate(model, folding), model)
+
+
+def with_member(made, directory, k, **changes):
+    """A copy of a built design whose model has member ``k`` changed, but whose Verilog has not."""
+    shutil.copytree(made.directory, directory)
+    members = list(made.model.members)
+    members[k] = dataclasses.replace(members[k], **changes)
+    model = dataclasses.replace(made.model, members=tuple(members))
+    manifest = {**made.manifest, "model_sha256": model.digest()}
+    return design.write(directory, made.verilog.read_text(), manifest, model)

@@ -1,0 +1,175 @@
+import gzip
+import sys
+
+import numpy as np
+import pytest
+
+from benn_fpga import BennError
+from benn_fpga.sw import data
+
+
+def message(*args, **options):
+    with pytest.raises(BennError) as caught:
+        data.load(*args, **options)
+    return str(caught.value)
+
+
+def arrays(**changed):
+    """A valid data set of 3 classes and 4 features, with some arrays changed."""
+    rng = np.random.default_rng(0)
+    return {"x_train": rng.integers(0, 256, (30, 4), np.uint8), "y_train": np.arange(30) % 3,
+            "x_test": rng.integers(0, 256, (9, 4), np.uint8), "y_test": np.arange(9) % 3,
+            **changed}
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(**changed):
+        np.savez(tmp_path / "d.npz", **arrays(**changed))
+        return str(tmp_path / "d.npz")
+    return write
+
+
+def test_digits():
+    digits = data.load("digits")
+    assert (digits.shape, digits.bits, digits.high, digits.classes) == ((8, 8, 1), 5, 16, 10)
+    assert digits.x_train.shape == (998, 8, 8, 1)
+    assert (len(digits.x_valid), len(digits.x_test)) == (199, 600)
+    assert digits.x_train.dtype == np.uint8
+    assert digits.sha256 == data.load("digits", limit=99).sha256
+
+
+def test_every_class_has_its_share():
+    digits = data.load("digits")
+    assert np.bincount(digits.y_valid).tolist() == [20] * 8 + [19, 20]
+    assert np.ptp(np.bincount(digits.y_test) - np.bincount(digits.y_train) * 600 / 998) < 2
+
+
+def test_the_parts_are_disjoint_and_complete():
+    digits = data.load("digits")
+    frames = np.concatenate([digits.x_train, digits.x_valid, digits.x_test]).reshape(1797, -1)
+    from sklearn.datasets import load_digits
+    assert sorted(map(bytes, frames)) == sorted(map(bytes, load_digits().data.astype(np.uint8)))
+
+
+def test_split_seed_draws_validation_only():
+    one, other = data.load("digits"), data.load("digits", split_seed=1)
+    assert (one.x_test == other.x_test).all()
+    assert (one.x_valid != other.x_valid).any()
+
+
+def test_limit_and_valid():
+    digits = data.load("digits", limit=100, valid=10)
+    assert (len(digits.x_train), len(digits.x_valid), len(digits.x_test)) == (90, 10, 100)
+    assert np.bincount(digits.y_train).min() >= 8
+
+
+def test_missing_scikit_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert message("digits") == ("scikit-learn is not installed; "
+                                 "run: pip install 'benn_fpga[train]'")
+
+
+def test_unknown_name():
+    assert message("minst") == ("unknown data set 'minst'; known: digits, mnist, fashion-mnist, "
+                                "cifar10, or the path of an .npz file")
+
+
+def idx(array):
+    return bytes((0, 0, 8, array.ndim)) + b"".join(n.to_bytes(4, "big") for n in array.shape) \
+        + array.astype(np.uint8).tobytes()
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
+def test_idx_files(tmp_path, name):
+    for part, frames in (("train", 60), ("t10k", 20)):
+        images = np.full((frames, 28, 28), 255)
+        (tmp_path / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+        (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(idx(np.arange(frames) % 10))
+    found = data.load(name, tmp_path)
+    assert (found.shape, found.bits, found.name) == ((28, 28, 1), 8, name)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (50, 10, 20)
+
+
+def test_cifar10_files(tmp_path):
+    for stem in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5",
+                 "test_batch"):
+        records = np.full((20, 3073), 200, np.uint8)
+        records[:, 0] = np.arange(20) % 10
+        (tmp_path / f"{stem}.bin").write_bytes(records.tobytes())
+    found = data.load("cifar10", tmp_path)
+    assert found.shape == (32, 32, 3)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (84, 16, 20)
+
+
+def test_npz_of_bytes(save):
+    found = data.load(save())
+    assert (found.name, found.shape, found.bits, found.classes) == ("d.npz", (4,), 8, 3)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (25, 5, 9)
+
+
+def test_npz_has_the_width_of_its_values(save):
+    found = data.load(save(x_train=np.full((30, 4), 5, np.uint8), x_test=np.ones((9, 4), "u1")))
+    assert (found.high, found.bits) == (5, 3)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((6, 5), (6, 5, 1)), ((6, 5, 3), (6, 5, 3))])
+def test_npz_of_images(save, shape, expected):
+    found = data.load(save(x_train=np.ones((30, *shape), "u1"), x_test=np.ones((9, *shape), "u1")))
+    assert found.shape == expected
+
+
+def test_float_features_each_have_their_range(save):
+    x = np.zeros((30, 2))
+    x[:, 0], x[:, 1] = np.linspace(-1, 1, 30), 7
+    test = np.array([[-5, 7], [0, 8], [9, 6]] * 3)
+    found = data.load(save(x_train=x, x_test=test.astype(float)))
+    assert found.x_test[:3].tolist() == [[0, 0], [128, 255], [255, 0]]
+    assert (found.x_train[:, 1] == 0).all()
+
+
+def test_float_images_have_one_range(save):
+    x = np.zeros((30, 1, 2), np.float32)
+    x[:, 0, 1] = 2
+    found = data.load(save(x_train=x, x_test=np.ones((9, 1, 2), np.float32)))
+    assert found.x_train[0].ravel().tolist() == [0, 255]
+    assert found.x_test[0].ravel().tolist() == [128, 128]
+
+
+@pytest.mark.parametrize(("changed", "expected"), [
+    ({"x_train": np.ones((30, 4), np.int64)}, "x_train must be uint8 or float, not int64"),
+    ({"x_test": np.array(["a"])}, "x_test must be uint8 or float, not <U1"),
+    ({"x_train": np.ones(30)}, "x_train must be (frames, features) or "
+     "(frames, rows, columns[, channels]) and not empty, not (30,)"),
+    ({"x_test": np.ones((0, 4), "u1")}, "x_test must be (frames, features) or "
+     "(frames, rows, columns[, channels]) and not empty, not (0, 4)"),
+    ({"x_train": np.full((30, 4), np.nan)}, "x_train must be finite, but has NaN or infinity"),
+    ({"x_test": np.full((9, 4), np.inf)}, "x_test must be finite, but has NaN or infinity"),
+    ({"x_test": np.ones((9, 5), "u1")},
+     "x_train and x_test must be alike, not uint8 (30, 4) and uint8 (9, 5)"),
+    ({"x_test": np.ones((9, 4))},
+     "x_train and x_test must be alike, not uint8 (30, 4) and float64 (9, 4)"),
+    ({"y_train": np.arange(29)}, "y_train must be one label for each of the 30 frames of x_train, "
+     "not an array of shape (29,)"),
+    ({"y_test": np.ones((9, 1), int)}, "y_test must be one label for each of the 9 frames of "
+     "x_test, not an array of shape (9, 1)"),
+    ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not float64"),
+    ({"y_train": np.arange(30) - 1}, "y_train must be labels in 0..65535, not -1"),
+    ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8"),
+    ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
+    ({"y_train": np.arange(30) % 3 * 2},
+     "class 1 of 0..4 has no training frame; use more data or number the classes without gaps"),
+])
+def test_bad_npz(save, changed, expected):
+    assert message(save(**changed)) == f"d.npz: {expected}"
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"limit": 0}, "Limit must be at least 1 frame, not 0"),
+    ({"limit": 1}, "d.npz: 1 training frames can not give 0 validation frames; use more data"),
+    ({"valid": 30}, "d.npz: 30 training frames can not give 30 validation frames; use more data"),
+    ({"limit": 6, "valid": 4}, "d.npz: class 1 of 0..2 has no training frame; use more data or "
+     "number the classes without gaps"),
+])
+def test_too_few_frames(save, options, expected):
+    assert message(save(), **options) == expected

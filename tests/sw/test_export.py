@@ -1,0 +1,85 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from benn_fpga import golden, presets
+from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.sw import export
+from benn_fpga.sw.network import Network, shapes, values
+
+RAW = np.random.default_rng(3).integers(0, 17, (80, 12), np.uint8)
+
+
+def made(encoder="thermometer:3", hidden=(10, 7), weight_bits=1, activation_bits=1, members=3):
+    """A network with drawn weights and batch norms, its encoder, and its encoded inputs."""
+    coder = presets.encoder(encoder, (12,), 5, 16)
+    layers = shapes(coder, hidden, 4, weight_bits, activation_bits)
+    rng = np.random.default_rng(4)
+    network = Network(layers, members).draw([rng] * members)
+    with torch.no_grad():
+        for layer in network.layers[:-1]:
+            size = layer.gain.shape
+            layer.gain.copy_(torch.from_numpy(rng.choice([0.0, 0.5, -1, 2, 3], size)))
+            layer.beta.copy_(torch.from_numpy(rng.choice([0.0, 0.5, -1, 2, rng.normal()], size)))
+    x = values(golden.encode(coder, RAW), coder.element_bits)
+    network.estimate(x)
+    return network, coder, x
+
+
+@pytest.mark.parametrize("encoder", ["threshold", "thermometer:3", "planes"])
+@pytest.mark.parametrize("hidden", [(), (1,), (10, 7)])
+@pytest.mark.parametrize(("q", "p"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 4)])
+def test_every_score_is_equal(encoder, hidden, q, p):
+    network, coder, x = made(encoder, hidden, q, p)
+    model, result = export.export(network, coder, RAW)
+    assert (result.scores == network.scores(x)).all()
+    assert (golden.run(model, RAW).scores == network.scores(x)).all()
+
+
+def test_hidden_codes_are_equal():
+    network, coder, x = made(weight_bits=2, activation_bits=2)
+    model, _ = export.export(network, coder, RAW)
+    layer = network.layers[0]
+    codes = (layer(layer.sums(x.float())).detach() + 3) / 2
+    hidden = golden.run(model, RAW, trace=True).activations
+    assert all((hidden[k][0] == codes[:, k].numpy()).all() for k in range(3))
+
+
+def test_vote_weights():
+    network, coder, _ = made()
+    model, _ = export.export(network, coder, RAW, "hard", [64, 3, 0])
+    assert [member.vote_weight for member in model.members] == [64, 3, 0]
+    assert model.vote == "hard"
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_a_flipped_weight_bit_is_refused(layer):
+    network, coder, _ = made()
+    model, _ = export.export(network, coder, RAW)
+    model.members[1].weights[layer][:, 0, 0] ^= np.uint64(1)
+    with pytest.raises(Mismatch, match=r"^export: frame \d+, member 1, class \d: the model scores"):
+        export.check(model, network, RAW)
+
+
+def test_a_threshold_off_by_one_is_refused():
+    network, coder, _ = made()
+    model, _ = export.export(network, coder, RAW)
+    model.members[0].tables[0][:] += 2
+    with pytest.raises(Mismatch, match=r"member 0, class \d: .*; nothing was written"):
+        export.check(model, network, RAW)
+
+
+def test_a_wrong_fold_is_refused(monkeypatch):
+    network, _, _ = made()
+    monkeypatch.setattr(export.batchnorm, "bounds", lambda levels: [1] * levels)
+    with pytest.raises(BennError, match=r"^member 0, layer 0: output \d at sum .* folds to code"):
+        export.fold(network)
+
+
+def test_exported_model_is_valid_and_saves(tmp_path):
+    network, coder, _ = made()
+    model, _ = export.export(network, coder, RAW)
+    dataclasses.replace(model, provenance={"seed": 1}).save(tmp_path / "m.benn")
+    assert (tmp_path / "m.benn").stat().st_size

@@ -1,0 +1,87 @@
+"""The rules of the layout: who may import whom, and that packaging knows every folder."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("benn_fpga", "hw", "sim", "sw")
+JOINTS = {"api.py", "cli.py", "doctor.py"}  # the command line, which joins the parts
+HEAVY = {"amaranth": "hw", "cocotb": "sim", "cocotb_tools": "sim", "cocotbext": "sim",
+         "torch": "sw", "sklearn": "sw"}
+FILES = [path for part in PARTS for path in sorted((ROOT / part).glob("*.py"))]
+
+
+def imports(path):
+    """(module, at top level) of every import."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node in tree.body) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module, node in tree.body
+            yield from ((f"{node.module}.{alias.name}", node in tree.body) for alias in node.names)
+
+
+def part_of(module):
+    names = module.split(".")
+    return names[1] if names[0] == "benn_fpga" and len(names) > 1 and names[1] in PARTS else None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_parts_meet_in_the_contract_only(path):
+    home = path.parent.name
+    others = {part_of(module) for module, _ in imports(path)} - {None, home}
+    assert not others or (home == "benn_fpga" and path.name in JOINTS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_heavy_packages_stay_at_home(path):
+    for module, _ in imports(path):
+        package = module.split(".")[0]
+        assert HEAVY.get(package, path.parent.name) == path.parent.name, module
+
+
+@pytest.mark.parametrize("name", sorted(JOINTS))
+def test_the_command_line_imports_parts_inside_functions(name):
+    top = {part_of(module) for module, top in imports(ROOT / "benn_fpga" / name) if top}
+    assert top == {None}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_packaging_lists_every_folder():
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {path.parent.relative_to(ROOT).as_posix() for part in PARTS
+               for path in (ROOT / part).rglob("*.py")}
+    assert folders == set(setup["package-dir"].values())
+    assert set(setup["package-dir"]) == set(setup["packages"])
+
+
+def test_packaging_lists_every_data_file():
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for part in PARTS:
+        name = "benn_fpga" if part == "benn_fpga" else f"benn_fpga.{part}"
+        known = {path for pattern in data["package-data"].get(name, ())
+                 for path in (ROOT / part).glob(pattern)}
+        files = {path for path in (ROOT / part).iterdir() if path.is_file()}
+        assert {path for path in files - known if path.suffix != ".py"} == set()
+
+
+@pytest.mark.parametrize("command", [["--help"], ["--version"], ["train", "--help"],
+                                     ["simulate", "--help"]])
+def test_help_is_light(command):
+    code = ("import sys; from benn_fpga.cli import main\n"
+            f"try: main({command!r})\nexcept SystemExit: pass\n"
+            "print(sorted({n.split('.')[0] for n in sys.modules} & "
+            f"{set(HEAVY) | {'numpy', 'rich', 'safetensors'}!r}))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
