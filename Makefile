@@ -27,8 +27,8 @@ test: setup ## run all tests
 quick: setup ## run the tests that need neither simulator nor training
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not sim and not train"
 
-bench: setup ## measure training speed
-	$(BIN)/python -m benn_fpga.sw.bench
+bench: setup ## measure generation and training speed
+	$(BIN)/python examples/bench.py
 
 lint: setup ## check the style
 	$(BIN)/ruff check .

@@ -54,7 +54,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     limit : use that many training frames (drawn evenly from the classes) and as many first
         test frames
     valid : validation frames, drawn evenly from the classes of the training part;
-        a sixth of it, at most 5000, if None
+        a tenth of it, at most 5000, if None
     split_seed : draws them
     show : progress of downloads, as in :func:`benn_fpga.sw.progress.bar`
     """
@@ -87,7 +87,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
             x_train, y_train = x_train[kept], y_train[kept]
         x_test, y_test = x_test[:limit], y_test[:limit]
     if valid is None:
-        valid = min(len(x_train) // 6, _MOST_VALIDATION)
+        valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
     if not 1 <= valid < len(x_train):
         raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
                         f"frames; use more data")

@@ -3,9 +3,9 @@ from itertools import chain, product
 
 import numpy as np
 import pytest
-import rtl
 
 import draw
+import rtl
 from benn_fpga import golden, images
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.spec import ENCODERS

@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-import rtl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import draw
+import rtl
 from benn_fpga import golden
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import Fold, Folding

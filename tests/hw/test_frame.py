@@ -1,8 +1,8 @@
 from itertools import product
 
 import pytest
-import rtl
 
+import rtl
 from benn_fpga.hw.frame import FrameGuard
 
 LANES, SIZE = 4, 10

@@ -3,8 +3,8 @@ import random
 from itertools import product
 
 import pytest
-import rtl
 
+import rtl
 from benn_fpga.hw.joints import Collect, Emit, Fork, Gearbox, ReplayBuffer, SkidBuffer
 from benn_fpga.schedule import gear
 

@@ -3,9 +3,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-import rtl
 
 import draw
+import rtl
 from benn_fpga import bits, golden, images, schedule
 from benn_fpga.hw.layer import Layer
 from benn_fpga.spec import Dense, Encoder, Ensemble, Fold, Folding, Member

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import rtl
 
+import rtl
 from benn_fpga import golden, schedule
 from benn_fpga.hw.vote import HardVote, Voter
 

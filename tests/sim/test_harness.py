@@ -1,9 +1,9 @@
 """The harness on answers made up from the golden model, without a simulator."""
 
-import designs
 import numpy as np
 import pytest
 
+import designs
 import draw
 from benn_fpga import design as design_
 from benn_fpga import golden

@@ -3,10 +3,10 @@
 import json
 import os
 
-import designs
 import numpy as np
 import pytest
 
+import designs
 import draw
 from benn_fpga import cli
 from benn_fpga.errors import BennError, Mismatch
@@ -75,7 +75,7 @@ def test_flipped_weight_bit_is_named(made, tmp_path):
 
 def test_threshold_off_by_one_is_named(made, tmp_path):
     tables = [array.copy() for array in made("folded").model.members[1].tables]
-    tables[0][4, 0] = np.clip(tables[0][4, 0], -40, 40) + 2
+    tables[0][4, 0] += 2  # sums go in steps of 2
     design = designs.with_member(made("folded"), tmp_path / "d", 1, tables=tuple(tables))
     result = harness.simulate(design, frames(design, 200))
     assert ", member 1, layer 0, neuron 4: expected " in result.first_mismatch
@@ -106,10 +106,8 @@ def test_verilog_that_does_not_compile(made, tmp_path):
 def test_a_bench_that_breaks_is_not_a_pass(made, tmp_path):
     design = made("folded")
     harness.simulate(design, frames(design, 1))
-    with pytest.raises(BennError, match="stopped without results|bench failed"):
-        tests, failed = build.run(design.directory / "sim" / "plain", "no_such_bench", tmp_path)
-        assert failed or not tests
-        raise BennError("bench failed")
+    with pytest.raises(BennError, match=r"the simulation stopped without results; see .*run\.log"):
+        build.run(design.directory / "sim" / "plain", "no_such_bench", tmp_path)
 
 
 def test_command_line(made, tmp_path, capfd, monkeypatch):
