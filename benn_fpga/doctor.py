@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 
 from benn_fpga.errors import BennError
 
@@ -87,6 +88,8 @@ def _verilator():
 
 def _libpython():
     from benn_fpga.sim import verilator
+    if find_spec("find_libpython") is None:
+        return Tool("libpython", None, "pip install 'benn_fpga[sim]'")
     if verilator.libpython() is None:
         return Tool("libpython", None, "apt install libpython3-dev, or a Python built shared")
     return Tool("libpython", platform.python_version())

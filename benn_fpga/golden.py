@@ -51,7 +51,7 @@ def check_input(encoder, x):
     x = np.asarray(x)
     if x.dtype.kind not in "iu":
         raise BennError(f"Inputs must be integers in 0..{(1 << encoder.bits) - 1}, not {x.dtype}")
-    if x.ndim < 2 or x[:1].size != encoder.values:
+    if x.shape[1:] not in (encoder.shape, (encoder.values,)):
         raise BennError(f"Inputs must have shape (frames, {', '.join(map(str, encoder.shape))}), "
                         f"not {x.shape}")
     if x.size and (x.min() < 0 or x.max() >> encoder.bits):

@@ -51,8 +51,11 @@ def _umask():
 def save(model, path):
     """Write ``model`` to ``path``. The same model gives the same bytes."""
     header = {"format": "benn", "version": VERSION, "digest": model.digest(), **model.describe()}
+    header = json.dumps(header, sort_keys=True, allow_nan=False)
+    if len(header) > _MAX_HEADER // 2:
+        raise BennError(f"provenance must be shorter than {_MAX_HEADER // 2} characters")
     tensors = {name: np.ascontiguousarray(a) for name, a in model.tensors().items()}
-    write_atomically(path, to_bytes(tensors, {"benn": json.dumps(header, sort_keys=True)}))
+    write_atomically(path, to_bytes(tensors, {"benn": header}))
 
 
 def load(path):
@@ -60,8 +63,8 @@ def load(path):
     try:
         with open(path, "rb") as file:
             prefix = file.read(8)
-    except OSError as error:
-        raise BennError(f"can not read {path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise BennError(f"can not read {str(path)!r}: {error}") from None
     if len(prefix) < 8 or int.from_bytes(prefix, "little") > _MAX_HEADER:
         raise BennError(f"{path} is not a .benn model file")
     try:
@@ -113,22 +116,32 @@ def _read(file):
 
 def _header(metadata):
     try:
-        header = json.loads((metadata or {})["benn"])
+        header = json.loads((metadata or {})["benn"], parse_constant=_refuse)
     except (KeyError, ValueError, RecursionError):
         raise BennError("not a .benn model file (a safetensors file of another kind)") from None
     if not isinstance(header, dict) or header.get("format") != "benn":
         raise BennError("not a .benn model file (a safetensors file of another kind)")
     version = header.get("version")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise BennError(f"format version must be a whole number, not {version!r}")
     if version > VERSION:
         raise BennError(f"format version {version} is newer than this program reads ({VERSION}); "
                         f"upgrade benn_fpga")
-    for key, kind in {"encoder": dict, "layers": list, "members": int, "vote": str,
-                      "provenance": dict, "digest": str}.items():
-        if not isinstance(header.get(key), kind):
+    kinds = {"format": str, "version": int, "digest": str, "encoder": dict, "layers": list,
+             "members": int, "vote": str, "provenance": dict}
+    for key, kind in kinds.items():
+        if type(header.get(key)) is not kind:
             raise BennError(f"header key {key!r} is missing or of the wrong type")
+    for where, got, known in (("header", header, set(kinds)),
+                              ("encoder", header["encoder"], {"kind", "shape", "bits"})):
+        if set(got) - known:
+            raise BennError(f"{where} has unknown key {min(set(got) - known)!r}; "
+                            f"the file is damaged")
     return header
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _list(obj, key, kind):

@@ -1,6 +1,6 @@
 """Networks and encoders by name, and what each data set gets when nothing is named."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,15 +25,16 @@ class Defaults:
 
 DEFAULTS = {
     "digits": Defaults("mlp:128,64", "thermometer:8", epochs=40, batch=64, lr=0.03),
-    "mnist": Defaults("tfc", "threshold", epochs=15, batch=128, lr=0.01),
+    "mnist": Defaults("tfc", "threshold:48", epochs=15, batch=128, lr=0.01),
     "fashion-mnist": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
     "cifar10": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
 }
 
 
-def defaults(dataset):
-    """The :class:`Defaults` of a data set; of one that is not known, those of ``digits``."""
-    return DEFAULTS.get(dataset, DEFAULTS["digits"])
+def defaults(dataset, high):
+    """The :class:`Defaults` of a data set with values in 0..high; if unknown, as for ``digits``."""
+    unknown = replace(DEFAULTS["digits"], encoder=f"thermometer:{min(8, high)}")
+    return DEFAULTS.get(dataset, unknown)
 
 
 def _whole(text):

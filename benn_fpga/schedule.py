@@ -114,7 +114,7 @@ class Schedule:
     latency_cycles : from the first input beat to the first beat of the answer, design idle before
     xnor_lanes : PE x SIMD over all layers and engines (a multi-bit product is one lane)
     xnor_gates : the same, each bit plane product counted
-    error_depth : frames whose error flag must be queued so that the queue never waits
+    error_depth : frames that the design can hold, so many error flags must be queued
     """
 
     stages: dict[str, int]
@@ -129,29 +129,31 @@ def schedule(model, folding):
     """The :class:`Schedule` of ``model`` folded by ``folding``."""
     folding.check(model)
     encoder, rounds = model.encoder, folding.rounds(model)
-    lanes = folding.bus // 8 * encoder.elements_per_value
     stages = {"input": frame_beats(encoder, folding.bus)}
     # Cycle 0 takes the first beat; the input buffer and the encoder are one register each.
-    now, spacing, width = 2, 1, lanes
-    slowest, engines = 0, 0
-    gates = 0
+    now, spacing, width = 2, 1, folding.bus // 8 * encoder.elements_per_value
+    slowest, lanes, gates = 0, 0, 0
+    held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
     for n, (layer, fold) in enumerate(zip(model.layers, folding.layers, strict=True)):
         nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
         slowest = max(slowest, nf * sf)
         stages[f"layer{n}"] = rounds * nf * sf
-        engines += fold.pe * fold.simd
+        lanes += fold.pe * fold.simd
         gates += fold.pe * fold.simd * layer.weight_bits * layer.input_bits
         written = gear(width, fold.simd, layer.inputs).last_beat(now, spacing)
         replays = nf * (rounds if n == 0 else 1)
         buffered = 1 if replays == 1 else 2
-        now = written + buffered + layer_latency(layer, fold, rounds)
+        latency = layer_latency(layer, fold, rounds)
+        now = written + buffered + latency
+        held += 4 + -(-latency // stages[f"layer{n}"])  # two in the buffer, two in the gearbox
         spacing, width = sf, fold.pe
     now += (nf - 1) * sf + (rounds - 1) * slowest
+    voting = vote_latency(folding.parallel, fold.pe)
     if model.vote == "hard":
-        now += hard_latency(fold.pe, nf)
+        voting += hard_latency(fold.pe, nf)
+    held += -(-voting // (rounds * nf))
     answer = gear(answer_bits(model.classes), folding.bus, answer_bits(model.classes))
     stages["answer"] = answer.emit
-    now += vote_latency(folding.parallel, fold.pe) + 1
-    interval = max(stages.values())
-    return Schedule(stages, interval, now, folding.parallel * engines, folding.parallel * gates,
-                    -(-now // interval) + 2)
+    now += voting + 1
+    return Schedule(stages, max(stages.values()), now, folding.parallel * lanes,
+                    folding.parallel * gates, held)

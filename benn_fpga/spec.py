@@ -22,6 +22,7 @@ MAX_BITS = 8
 MAX_LAYERS = 256
 MAX_MEMBERS = 4096
 MAX_SUM = (1 << 31) - 1
+MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
 
 
 def _whole(noun, value, low, high):
@@ -235,13 +236,12 @@ class Ensemble:
             if layer.is_scores != (n == len(self.layers) - 1):
                 raise BennError(f"Layer {n}: the last layer, and only it, has output_bits 0")
             size, width, source = layer.outputs, layer.output_bits, f"layer {n}"
-        if self.classes < 2:
-            raise BennError(f"Number of classes must be at least 2, not {self.classes}")
+        _whole("Number of classes", self.classes, 2, MAX_CLASSES)
         for k, member in enumerate(self.members):
             member.check(self.layers, f"member {k}")
-        if self.max_total > MAX_SUM:
-            raise BennError(f"Votes sum up to {self.max_total}, over the limit {MAX_SUM}; "
-                            f"use smaller vote weights")
+        if self.max_total > MAX_SUM // 2:
+            raise BennError(f"Votes sum up to {self.max_total}, over the limit {MAX_SUM // 2} at "
+                            f"which a margin fits 32 bits; use smaller vote weights")
 
     @property
     def classes(self):

@@ -44,4 +44,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except benn_fpga.BennError as error:
+        raise SystemExit(f"demo: {error}") from None

@@ -113,8 +113,11 @@ class ReplayBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         depth = 2 * self._chunks
+        # A beat is read the cycle after it is written at the earliest (fresh), and its place is
+        # written the cycle after it is read for the last time at the earliest (free): the ports
+        # never meet at an address, and synthesis need not care which would win.
         m.submodules.memory = mem = memory.Memory(
-            shape=self.i.payload.shape(), depth=depth, init=[])
+            shape=self.i.payload.shape(), depth=depth, init=[], attrs={"no_rw_check": 1})
         write, read = mem.write_port(), mem.read_port()
 
         free = Signal(range(depth + 1), init=depth)  # places that may be written
@@ -134,6 +137,8 @@ class ReplayBuffer(wiring.Component):
         ]
         with m.If(put):
             m.d.sync += write.addr.eq(Mux(write.addr == depth - 1, 0, write.addr + 1))
+
+        m.d.sync += Assert(~(put & get & (write.addr == read.addr)), "ports met in the ring")
 
         replay = Signal(range(self._replays))
         chunk = Signal(range(self._chunks))
@@ -183,12 +188,16 @@ class Collect(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         slot = Signal(range(self._count))
-        m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
+        block = Signal.like(self.o.payload, reset_less=True)
+        m.d.comb += [
+            self.o.payload.eq(block),
+            self.i.ready.eq(~self.o.valid | self.o.ready),
+        ]
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
-                self.o.payload.word_select(slot, len(self.i.payload)).eq(self.i.payload),
+                block.eq(Cat(block, self.i.payload)[len(self.i.payload):]),
                 slot.eq(slot + 1),
             ]
             with m.If(slot == self._count - 1):

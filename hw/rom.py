@@ -5,6 +5,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from benn_fpga.hw.pipeline import delay
 from benn_fpga.schedule import MEMORY_LATENCY
 
 __all__ = ["Rom"]
@@ -50,16 +51,14 @@ class Rom(wiring.Component):
         if len(self._words) == 1:
             m.d.comb += self.data.eq(self._words[0])
             return m
-        attrs = {"ram_style": "block"} if len(self._words) >= _BLOCK_DEPTH else {}
+        block = len(self._words) >= _BLOCK_DEPTH
+        attrs = {"ram_style": "block", "rom_style": "block"} if block else {}
         m.submodules.memory = mem = memory.Memory(
             shape=self.data.shape(), depth=len(self._words), init=self._words, attrs=attrs)
         port = mem.read_port()
-        register = Signal.like(self.data, name="register", reset_less=True)
         m.d.comb += [
             port.addr.eq(self.address),
             port.en.eq(self.en),
-            self.data.eq(register),
+            self.data.eq(delay(m, port.data, self.latency - 1, en=self.en, name="register")[-1]),
         ]
-        with m.If(self.en):
-            m.d.sync += register.eq(port.data)
         return m

@@ -10,8 +10,8 @@ from benn_fpga.schedule import tree_latency
 __all__ = ["HardVote", "Voter", "answer_layout"]
 
 
-def _later_wins(a, b):
-    """(value, index): the later of two wins only if it is greater."""
+def _better(a, b):
+    """(value, index): the later of the two only if it is greater."""
     greater = b[0] > a[0]
     return Mux(greater, b[0], a[0]), Mux(greater, b[1], a[1])
 
@@ -19,7 +19,7 @@ def _later_wins(a, b):
 def _best_two(a, b):
     """(best, index, second) of two such triples."""
     greater = b[0] > a[0]
-    best, index = _later_wins(a[:2], b[:2])
+    best, index = _better(a[:2], b[:2])
     loser, rest = Mux(greater, a[0], b[0]), Mux(greater, b[2], a[2])
     return best, index, Mux(loser > rest, loser, rest)
 
@@ -60,7 +60,7 @@ class HardVote(wiring.Component):
 
         scores = [(self.i.payload.word_select(n, self._score_bits).as_signed(),
                    C(n, range(self._classes))) for n in range(self._lanes)]
-        score, index = reduce_tree(m, scores, _later_wins, en=en, name="best")
+        score, index = reduce_tree(m, scores, _better, en=en, name="best")
         valid = delay(m, self.i.valid, levels, en=en, name="valid", init=0)[-1]
 
         base = Signal(range(self._classes))
@@ -192,7 +192,7 @@ class Voter(wiring.Component):
                       name="final_valid", init=0)[-1]
 
         # Find the best two of a beat, then of all beats.
-        least = C(-1 << (self._total_bits - 1), shape)
+        least = C(-1 << (self._total_bits - 1), shape)  # below every total, which have a spare bit
         best, index, second = reduce_tree(
             m, [(total, C(n, range(self._classes)), least) for n, total in enumerate(totals)],
             _best_two, en=en, name="best")

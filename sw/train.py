@@ -52,7 +52,7 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
     if ensemble == "single" and members != 1:
         raise BennError(f"Ensemble single has 1 member, not {members}")
     given = {"net": net, "encoder": encoder, "epochs": epochs, "batch": batch, "lr": lr}
-    options = {**dataclasses.asdict(presets.defaults(dataset.name)),
+    options = {**dataclasses.asdict(presets.defaults(dataset.name, dataset.high)),
                **{name: value for name, value in given.items() if value is not None}}
     for noun, value in (("Members", members), ("Epochs", options["epochs"]),
                         ("Batch", options["batch"]), ("Threads", threads)):

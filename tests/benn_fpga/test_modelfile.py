@@ -117,12 +117,12 @@ def test_a_pickle_is_never_run(path, tmp_path):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(BennError, match=r"can not read .*no\.benn: No such file or directory"):
+    with pytest.raises(BennError, match=r"can not read .*no\.benn.*No such file or directory"):
         modelfile.load(tmp_path / "no.benn")
 
 
 def test_directory(tmp_path):
-    with pytest.raises(BennError, match=r"can not read .*: Is a directory"):
+    with pytest.raises(BennError, match=r"can not read .* Is a directory"):
         modelfile.load(tmp_path)
 
 

@@ -52,8 +52,11 @@ def test_encoder_out_of_range(name, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("dataset", [*presets.DEFAULTS, "mine.npz"])
-def test_defaults_are_valid(dataset):
-    chosen = presets.defaults(dataset)
+@pytest.mark.parametrize(("dataset", "high"), [
+    ("digits", 16), ("mnist", 255), ("fashion-mnist", 255), ("cifar10", 255), ("mine.npz", 255),
+    ("bits.npz", 1),
+])
+def test_defaults_are_valid(dataset, high):
+    chosen = presets.defaults(dataset, high)
     assert presets.hidden(chosen.net)
-    assert presets.encoder(chosen.encoder, (64,), 8, 255)
+    assert presets.encoder(chosen.encoder, (64,), 8, high)

@@ -143,7 +143,10 @@ def test_thresholds_must_be_sorted():
     ("Layer 1: the last layer, and only it, has output_bits 0",
      {"layers": (MODEL.layers[0], Dense(12, 8, 1, 1, 0), MODEL.layers[2])}),
     ("Layer 1: the last layer, and only it, has output_bits 0", {"layers": MODEL.layers[:2]}),
-    ("Number of classes must be at least 2, not 1", {"layers": (Dense(16, 1, 1, 1, 0),)}),
+    ("Number of classes must be a whole number from 2 to 65536, not 1",
+     {"layers": (Dense(16, 1, 1, 1, 0),)}),
+    ("Number of classes must be a whole number from 2 to 65536, not 65537",
+     {"layers": (Dense(16, 65537, 1, 1, 0),)}),
 ])
 def test_wrong_ensemble(message, changes):
     refuses(message, ensemble, **changes)
@@ -152,7 +155,8 @@ def test_wrong_ensemble(message, changes):
 def test_votes_must_fit_32_bits():
     bias = changed(TABLES, 2, TABLES[2] * 0 + (1 << 29) - 1)
     heavy = member(tables=bias, vote_weight=5)
-    refuses("Votes sum up to 2684354595, over the limit 2147483647; use smaller vote weights",
+    refuses("Votes sum up to 2684354595, over the limit 1073741823 at which a margin fits "
+            "32 bits; use smaller vote weights",
             ensemble, members=(heavy,))
 
 

@@ -45,7 +45,7 @@ def test_any_timing(data):
     got = rtl.answers(model, folding, frames, alone=timing.stages["input"])
     assert got == golden.run(model, frames)
     assert got.latency == timing.latency_cycles
-    assert np.diff(got.answered[-4:]).tolist() == [timing.cycles_per_frame] * 3
+    assert set(np.diff(got.answered[1:])) == {timing.cycles_per_frame}
 
 
 def test_latency_when_a_layer_must_pause():
@@ -73,10 +73,12 @@ def test_reset_at_any_moment(reset_at):
     frames = draw.random_frames(rng, model, 30)
     expected = golden.run(model, frames)
     got = rtl.until_sent(model, folding, frames, reset_at=reset_at)
-    whole = got.flags[-5:] == 0
-    assert whole.all()
-    assert np.array_equal(got.totals[-5:], expected.totals[-5:])
+    right = got.totals[got.flags == 0]
+    lost = len(frames) - len(right)
+    assert any(np.array_equal(right, np.delete(expected.totals, np.s_[n:n + lost], axis=0))
+               for n in range(len(right) + 1))
     assert got.flags.sum() <= 1
+    assert lost <= 2 + len(model.layers) * 4
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
@@ -103,4 +105,22 @@ def test_interval_is_the_slowest_stage():
         timing = schedule(model, folding)
         assert timing.cycles_per_frame == timing.stages[slowest]
         got = rtl.answers(model, folding, draw.random_frames(rng, model, 40))
-        assert set(np.diff(got.answered[-5:])) == {timing.cycles_per_frame}
+        assert set(np.diff(got.answered)) == {timing.cycles_per_frame}
+
+
+# Designs that are bound by their answers, so that frames crowd in the pipelines before the port.
+CROWDED = [
+    (5, 4, (4,), 4, Folding((Fold(4, 4), Fold(4, 4)), 5, 128)),
+    (8, 2, (), 16, Folding((Fold(16, 2),), 8, 128)),
+    (8, 2, (6, 4), 16, Folding((Fold(6, 1), Fold(4, 6), Fold(16, 2)), 8, 128)),
+]
+
+
+@pytest.mark.parametrize("case", range(len(CROWDED)))
+def test_every_gap(case):
+    members, values, hidden, classes, folding = CROWDED[case]
+    rng = np.random.default_rng(0)
+    model = draw.random_model(rng, members=members, shape=(values,), hidden=hidden,
+                              classes=classes, vote="hard")
+    got = rtl.answers(model, folding, draw.random_frames(rng, model, 60))
+    assert set(np.diff(got.answered)) == {schedule(model, folding).cycles_per_frame}

@@ -33,16 +33,16 @@ def save(tmp_path):
 def test_digits():
     digits = data.load("digits")
     assert (digits.shape, digits.bits, digits.high, digits.classes) == ((8, 8, 1), 5, 16, 10)
-    assert digits.x_train.shape == (998, 8, 8, 1)
-    assert (len(digits.x_valid), len(digits.x_test)) == (199, 600)
+    assert digits.x_train.shape == (1078, 8, 8, 1)
+    assert (len(digits.x_valid), len(digits.x_test)) == (119, 600)
     assert digits.x_train.dtype == np.uint8
     assert digits.sha256 == data.load("digits", limit=99).sha256
 
 
 def test_every_class_has_its_share():
     digits = data.load("digits")
-    assert np.bincount(digits.y_valid).tolist() == [20] * 8 + [19, 20]
-    assert np.ptp(np.bincount(digits.y_test) - np.bincount(digits.y_train) * 600 / 998) < 2
+    assert np.bincount(digits.y_valid).tolist() == [12] * 8 + [11, 12]
+    assert np.ptp(np.bincount(digits.y_test) - np.bincount(digits.y_train) * 600 / 1078) < 2
 
 
 def test_the_parts_are_disjoint_and_complete():
@@ -88,7 +88,7 @@ def test_idx_files(tmp_path, name):
         (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(idx(np.arange(frames) % 10))
     found = data.load(name, tmp_path)
     assert (found.shape, found.bits, found.name) == ((28, 28, 1), 8, name)
-    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (50, 10, 20)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (54, 6, 20)
 
 
 def test_cifar10_files(tmp_path):
@@ -99,13 +99,13 @@ def test_cifar10_files(tmp_path):
         (tmp_path / f"{stem}.bin").write_bytes(records.tobytes())
     found = data.load("cifar10", tmp_path)
     assert found.shape == (32, 32, 3)
-    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (84, 16, 20)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (90, 10, 20)
 
 
 def test_npz_of_bytes(save):
     found = data.load(save())
     assert (found.name, found.shape, found.bits, found.classes) == ("d.npz", (4,), 8, 3)
-    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (25, 5, 9)
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (27, 3, 9)
 
 
 def test_npz_has_the_width_of_its_values(save):
@@ -166,7 +166,7 @@ def test_bad_npz(save, changed, expected):
 
 @pytest.mark.parametrize(("options", "expected"), [
     ({"limit": 0}, "Limit must be at least 1 frame, not 0"),
-    ({"limit": 1}, "d.npz: 1 training frames can not give 0 validation frames; use more data"),
+    ({"limit": 1}, "d.npz: 1 training frames can not give 1 validation frames; use more data"),
     ({"valid": 30}, "d.npz: 30 training frames can not give 30 validation frames; use more data"),
     ({"limit": 6, "valid": 4}, "d.npz: class 1 of 0..2 has no training frame; use more data or "
      "number the classes without gaps"),

@@ -31,7 +31,7 @@ def test_trained_is_what_runs(digits, ensemble, vote, encoder):
     result = golden.run(model, digits.x_valid)
     right = result.member_classes.T == digits.y_valid
     assert model.provenance["scores"]["validation"] == {
-        "frames": 40, "correct": (result.classes == digits.y_valid).sum(),
+        "frames": 24, "correct": (result.classes == digits.y_valid).sum(),
         "member_correct": right.sum(axis=1).tolist()}
     assert (len(model.members), model.vote) == (members or 1, vote)
 
