@@ -131,6 +131,12 @@ def _folding(args, model):
         raise BennError(f"{args.fold}: {error}") from None
 
 
+def _memory_bits(model):
+    """Bits of weights, thresholds and biases, as the hardware stores them."""
+    tables = sum(layer.outputs * layer.levels * layer.popcount_bits for layer in model.layers[:-1])
+    return model.weight_bits + len(model.members) * (tables + model.classes * model.score_bits)
+
+
 def generate(args):
     from benn_fpga import api, console
     model = api.load(args.model)
@@ -145,6 +151,7 @@ def generate(args):
         "folding": manifest["folding"],
         "xnor_lanes": manifest["xnor_lanes"],
         "weight_bits": model.weight_bits,
+        "memory_bits": _memory_bits(model),
         **predicted,
     }
     rows = [(n, layer["inputs"], layer["outputs"], layer["pe"], layer["simd"], layer["cycles"],
@@ -156,6 +163,7 @@ def generate(args):
         ("bus", f"{design.folding.bus} bits"),
         ("XNOR lanes", f"{manifest['xnor_lanes']:,}"),
         ("weight bits", f"{model.weight_bits:,}"),
+        ("memory bits, with thresholds", f"{_memory_bits(model):,}"),
         ("cycles per frame", predicted["cycles_per_frame"]),
         ("latency in cycles", predicted["latency_cycles"]),
     ]

@@ -64,7 +64,8 @@ def load(path):
         with open(path, "rb") as file:
             prefix = file.read(8)
     except (OSError, ValueError) as error:
-        raise BennError(f"can not read {str(path)!r}: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise BennError(f"can not read {str(path)!r}: {reason}") from None
     if len(prefix) < 8 or int.from_bytes(prefix, "little") > _MAX_HEADER:
         raise BennError(f"{path} is not a .benn model file")
     try:

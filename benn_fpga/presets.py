@@ -25,7 +25,7 @@ class Defaults:
 
 DEFAULTS = {
     "digits": Defaults("mlp:128,64", "thermometer:8", epochs=40, batch=64, lr=0.03),
-    "mnist": Defaults("tfc", "threshold:48", epochs=15, batch=128, lr=0.01),
+    "mnist": Defaults("tfc", "threshold:64", epochs=15, batch=128, lr=0.03),
     "fashion-mnist": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
     "cifar10": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
 }

@@ -1,6 +1,6 @@
 """One model, several foldings: what each costs, and that the cycle model is right about it.
 
-    benn-fpga train mnist --net tfc --encoder threshold -k 8 -o build/tfc.benn
+    benn-fpga train mnist --net tfc -k 8 -o build/tfc.benn
     python examples/foldings.py build/tfc.benn mnist
 
 A folding is M members in parallel, the bus width, and PE x SIMD per layer. Exits with 1 if any

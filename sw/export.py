@@ -6,8 +6,8 @@ import torch
 from benn_fpga import batchnorm, bits, golden
 from benn_fpga.errors import Mismatch
 from benn_fpga.spec import Ensemble, Member
-from benn_fpga.sw import network as net
 from benn_fpga.sw import quantize
+from benn_fpga.sw.network import values
 
 __all__ = ["check", "export", "fold"]
 
@@ -56,8 +56,7 @@ def _activation(layer, k):
 def check(model, network, x):
     """Golden result on raw values ``x``; raise unless the network gives the same scores."""
     result = golden.run(model, x)
-    codes = golden.encode(model.encoder, golden.check_input(model.encoder, x))
-    scores = network.scores(net.values(codes, model.encoder.element_bits))
+    scores = network.scores(values(model.encoder, x))
     wrong = np.argwhere(result.scores != scores)
     if len(wrong):
         frame, k, c = wrong[0]

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from benn_fpga import golden
 from benn_fpga.errors import BennError
 from benn_fpga.spec import Dense
 from benn_fpga.sw import quantize
@@ -21,7 +22,7 @@ EXACT = 1 << 24  # float32 holds every whole number up to here
 EPSILON = 1e-5
 MIN_GAIN = 0.01
 INIT = 0.1  # latent weights start in ±INIT: near enough to zero for the first steps to flip them
-_CHUNK = 1 << 22  # sums computed in one step outside training
+_CHUNK = 1 << 22  # values computed in one step outside training
 
 
 def shapes(encoder, hidden, classes, weight_bits=1, activation_bits=1):
@@ -38,10 +39,15 @@ def shapes(encoder, hidden, classes, weight_bits=1, activation_bits=1):
     return tuple(layers)
 
 
-def values(codes, bits):
-    """Codes (frames, inputs) as the odd integers they stand for, in the smallest type."""
-    top = (1 << bits) - 1
-    return torch.from_numpy(codes).to(torch.int8 if bits < 7 else torch.int16) * 2 - top
+def values(encoder, x):
+    """Raw values (frames, ...) as the odd integers (frames, inputs) that the first layer reads."""
+    x, bits = golden.check_input(encoder, x), encoder.element_bits
+    encoded = torch.empty(len(x), encoder.outputs, dtype=torch.int8 if bits < 7 else torch.int16)
+    step = max(1, _CHUNK // encoder.outputs)
+    for at in range(0, len(x), step):
+        codes = torch.from_numpy(golden.encode(encoder, x[at:at + step])).to(encoded.dtype)
+        encoded[at:at + step] = 2 * codes - ((1 << bits) - 1)
+    return encoded
 
 
 def _deviation(bits):

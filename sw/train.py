@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 import benn_fpga
-from benn_fpga import golden, presets
+from benn_fpga import presets
 from benn_fpga.errors import BennError
 from benn_fpga.spec import VOTES
 from benn_fpga.sw import boost, export
@@ -58,16 +58,16 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
                         ("Batch", options["batch"]), ("Threads", threads)):
         if value < 1:
             raise BennError(f"{noun} must be at least 1, not {value}")
+    if seed < 0:
+        raise BennError(f"Seed must be at least 0, not {seed}")
     if not 0 < float(options["lr"]) < math.inf:
         raise BennError(f"Learning rate must be a positive number, not {options['lr']}")
 
     coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high)
     layers = shapes(coder, presets.hidden(options["net"]), dataset.classes, weight_bits,
                     activation_bits)
-    x = values(golden.encode(coder, golden.check_input(coder, dataset.x_train)),
-               coder.element_bits)
-    job = _Job(layers, x, torch.from_numpy(dataset.y_train), seed, options["epochs"],
-               float(options["lr"]), options["batch"])
+    job = _Job(layers, values(coder, dataset.x_train), torch.from_numpy(dataset.y_train), seed,
+               options["epochs"], float(options["lr"]), options["batch"])
     with _threads(threads), bar("train", members * options["epochs"], progress) as tick:
         if ensemble == "boost-d":
             network, votes = job.boosted(members, tick)

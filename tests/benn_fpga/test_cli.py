@@ -147,6 +147,7 @@ def test_generate(data):
     found = data("generate", "m.benn", "-o", "d", "--cycles", 12, "--bus", 32, "--parallel", 1)
     assert found["cycles_per_frame"] <= 12
     assert {"xnor_lanes", "latency_cycles", "weight_bits"} <= found.keys()
+    assert found["memory_bits"] == 2 * (24 + 12 + 4 * 3 + 3 * MODEL.score_bits)
     design = read("d")
     assert (design.folding.bus, design.folding.parallel) == (32, 1)
     assert design.model.digest() == MODEL.digest()

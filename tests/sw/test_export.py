@@ -23,7 +23,7 @@ def made(encoder="thermometer:3", hidden=(10, 7), weight_bits=1, activation_bits
             size = layer.gain.shape
             layer.gain.copy_(torch.from_numpy(rng.choice([0.0, 0.5, -1, 2, 3], size)))
             layer.beta.copy_(torch.from_numpy(rng.choice([0.0, 0.5, -1, 2, rng.normal()], size)))
-    x = values(golden.encode(coder, RAW), coder.element_bits)
+    x = values(coder, RAW)
     network.estimate(x)
     return network, coder, x
 

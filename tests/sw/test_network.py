@@ -4,6 +4,7 @@ import torch
 
 from benn_fpga import BennError, presets
 from benn_fpga.spec import Dense
+from benn_fpga.sw import network
 from benn_fpga.sw.network import Network, shapes, values
 
 LAYERS = (Dense(9, 6), Dense(6, 5), Dense(5, 3, output_bits=0))
@@ -34,9 +35,18 @@ def test_shapes_refuse_what_float32_can_not_hold():
 
 
 @pytest.mark.parametrize("bits", [1, 2, 6, 7, 8])
-def test_values(bits):
+def test_values_of_planes(bits):
+    encoder = presets.encoder("planes", (1 << bits,), bits, (1 << bits) - 1)
     codes = np.arange(1 << bits, dtype=np.uint8)[None]
-    assert values(codes, bits).tolist() == [list(range(1 - (1 << bits), 1 << bits, 2))]
+    assert values(encoder, codes).tolist() == [list(range(1 - (1 << bits), 1 << bits, 2))]
+
+
+@pytest.mark.parametrize("chunk", [1, 13, 1 << 22])
+def test_values_of_thermometers(monkeypatch, chunk):
+    monkeypatch.setattr(network, "_CHUNK", chunk)
+    encoder = presets.encoder("thermometer:2", (2,), 2, 3)
+    assert values(encoder, np.array([[0, 1], [2, 3], [1, 2]])).tolist() == [
+        [-1, -1, 1, -1], [1, 1, 1, 1], [1, -1, 1, 1]]
 
 
 def test_members_do_not_mix():

@@ -48,6 +48,12 @@ def test_it_learns(digits):
     assert (model.predict(digits.x_test) == digits.y_test).mean() > 0.85
 
 
+def test_values_of_one_bit(digits):
+    binary = dataclasses.replace(digits, name="mine.npz", bits=1, high=1,
+                                 x_train=digits.x_train // 16, x_valid=digits.x_valid // 16)
+    assert train(binary, members=1, **SMALL).encoder.thresholds.tolist() == [[1]]
+
+
 def test_linear(digits):
     assert len(train(digits, "mlp:", members=2, epochs=1).layers) == 1
 
@@ -133,6 +139,7 @@ def test_interrupt_passes_out(digits):
     ({"epochs": 0}, "Epochs must be at least 1, not 0"),
     ({"batch": 0}, "Batch must be at least 1, not 0"),
     ({"threads": 0}, "Threads must be at least 1, not 0"),
+    ({"seed": -1}, "Seed must be at least 0, not -1"),
     ({"lr": 0}, "Learning rate must be a positive number, not 0"),
     ({"lr": float("nan")}, "Learning rate must be a positive number, not nan"),
     ({"net": "vgg"}, "Network must be lfc, sfc, tfc or mlp:WIDTH,WIDTH,..., not 'vgg'"),
