@@ -1,5 +1,6 @@
 """The whole design in Amaranth's simulator against the golden model and the cycle model."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 import draw
 import rtl
-from benn_fpga import golden
+from benn_fpga import golden, spec
+from benn_fpga.errors import BennError
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import Fold, Folding
 
@@ -124,3 +126,17 @@ def test_every_gap(case):
                               classes=classes, vote="hard")
     got = rtl.answers(model, folding, draw.random_frames(rng, model, 60))
     assert set(np.diff(got.answered)) == {schedule(model, folding).cycles_per_frame}
+
+
+def test_largest_margin():
+    """Totals at the limit of the specification, of opposite signs."""
+    bias = np.array([spec.MAX_SUM // 4 - 1, 1 - spec.MAX_SUM // 4], np.int32)
+    encoder = spec.Encoder("threshold", (1,), 8, np.array([[100]], np.int32))
+    member = spec.Member((np.array([[[1]], [[0]]], np.uint64),), (bias,), 2)
+    model = spec.Ensemble(encoder, (spec.Dense(1, 2, output_bits=0),), (member,))
+    frames = np.array([[0], [255]], np.uint8)
+    assert golden.run(model, frames).margins.max() == 2 * (spec.MAX_SUM // 2 - 1)
+    got = rtl.answers(model, Folding((Fold(1, 1),), 1, 64), frames)
+    assert got == golden.run(model, frames)
+    with pytest.raises(BennError, match=r"^Votes sum up to 1610612733, over the limit 1073741823"):
+        spec.Ensemble(encoder, model.layers, (replace(member, vote_weight=3),))
