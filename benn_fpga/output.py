@@ -13,6 +13,8 @@ def check_file(path):
     path = Path(path)
     if path.is_dir():
         raise BennError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise BennError(f"{path} is not a regular file; give the name of a file")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass

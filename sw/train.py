@@ -54,10 +54,10 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
     given = {"net": net, "encoder": encoder, "epochs": epochs, "batch": batch, "lr": lr}
     options = {**dataclasses.asdict(presets.defaults(dataset.name, dataset.high)),
                **{name: value for name, value in given.items() if value is not None}}
-    for noun, value in (("Members", members), ("Epochs", options["epochs"]),
-                        ("Batch", options["batch"]), ("Threads", threads)):
-        if value < 1:
-            raise BennError(f"{noun} must be at least 1, not {value}")
+    for noun, value, least in (("Members", members, 1), ("Epochs", options["epochs"], 1),
+                               ("Batch", options["batch"], 2), ("Threads", threads, 1)):
+        if value < least:  # a batch of one frame has no variance to normalise by
+            raise BennError(f"{noun} must be at least {least}, not {value}")
     if seed < 0:
         raise BennError(f"Seed must be at least 0, not {seed}")
     if not 0 < float(options["lr"]) < math.inf:

@@ -137,7 +137,7 @@ def test_interrupt_passes_out(digits):
     ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
     ({"members": 0}, "Members must be at least 1, not 0"),
     ({"epochs": 0}, "Epochs must be at least 1, not 0"),
-    ({"batch": 0}, "Batch must be at least 1, not 0"),
+    ({"batch": 1}, "Batch must be at least 2, not 1"),
     ({"threads": 0}, "Threads must be at least 1, not 0"),
     ({"seed": -1}, "Seed must be at least 0, not -1"),
     ({"lr": 0}, "Learning rate must be a positive number, not 0"),
