@@ -7,45 +7,21 @@ checked against the header, and the header against the file, before an array is 
 
 import json
 import os
-import tempfile
-from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from benn_fpga.errors import BennError
+from benn_fpga.output import write_atomically
 from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Dense, Encoder, Ensemble, Member
 
-__all__ = ["VERSION", "load", "save", "write_atomically"]
+__all__ = ["VERSION", "load", "save"]
 
 VERSION = 1
 _MAX_HEADER = 1 << 20
+_MAX_FILE = 1 << 32
 _DTYPES = {"U64": np.uint64, "I32": np.int32}
-
-
-def write_atomically(path, content):
-    """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename."""
-    path = Path(path)
-    try:
-        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise BennError(f"can not write {path}: {error.strerror}; "
-                        f"give a path in a folder you may write to") from None
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def save(model, path):
@@ -63,15 +39,19 @@ def load(path):
     try:
         with open(path, "rb") as file:
             prefix = file.read(8)
+            size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BennError(f"can not read {str(path)!r}: {reason}") from None
+        raise BennError(f"can not read {str(path)!r}: {reason}; "
+                        f"give a file that `benn-fpga train` wrote") from None
+    if size > _MAX_FILE:
+        raise BennError(f"{path} has {size} bytes; a model file has at most {_MAX_FILE}")
     if len(prefix) < 8 or int.from_bytes(prefix, "little") > _MAX_HEADER:
         raise BennError(f"{path} is not a .benn model file")
     try:
         with safe_open(path, framework="np") as file:
             return _read(file)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise BennError(f"{path} is truncated or not a .benn model file ({error})") from None
     except BennError as error:
         raise BennError(f"{path}: {error}") from None

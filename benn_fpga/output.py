@@ -1,11 +1,12 @@
-"""Whether a file can be written, asked before the long work that fills it."""
+"""Files that are written whole or not at all, and the question beforehand whether they can be."""
 
+import os
 import tempfile
 from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_file"]
+__all__ = ["check_file", "write_atomically"]
 
 
 def check_file(path):
@@ -21,3 +22,27 @@ def check_file(path):
     except OSError as error:
         raise BennError(f"can not write {path}: {error.strerror}; "
                         f"give a path in a folder you may write to") from None
+
+
+def write_atomically(path, content):
+    """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename."""
+    path = Path(path)
+    try:
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise BennError(f"can not write {path}: {error.strerror}; "
+                        f"give a path in a folder you may write to") from None
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -27,7 +27,8 @@ class Simulation:
     Members
     -------
     frames, mismatches : frames streamed, and those whose answer is not the golden model's
-    cycles_per_frame : from the end of an answer to the end of the next, with no stalls outside
+    cycles_per_frame : from the end of an answer to the end of the next, with no stalls outside,
+        once the pipeline is full; of all these the one that is farthest from the prediction
     latency_cycles : from the first beat of a frame alone to the first beat of its answer
     predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
     first_mismatch : where the first wrong answer went wrong, in words, or None
@@ -35,7 +36,7 @@ class Simulation:
 
     frames: int
     mismatches: int
-    cycles_per_frame: int | float | None
+    cycles_per_frame: int | None
     latency_cycles: int | None
     predicted_cycles_per_frame: int
     predicted_latency_cycles: int
@@ -99,7 +100,8 @@ def simulate(design, x, *, waves=None, keep=False, bar=None):
     return Simulation(
         frames=len(x),
         mismatches=len(np.unique(order[wrong])) + surplus,
-        cycles_per_frame=_interval(out.answers["last"][1:len(order)]),
+        cycles_per_frame=_interval(out.answers["last"][1:len(order)],
+                                   predicted["cycles_per_frame"]),
         latency_cycles=int(out.answers["first"][0] - out.answers["start"][0])
         if len(out.answers) else None,
         predicted_cycles_per_frame=predicted["cycles_per_frame"],
@@ -129,13 +131,10 @@ def _right(model, answers, x, order):
     return right
 
 
-def _interval(ends):
-    """Cycles between answers in the second half of the stream."""
-    ends = ends[len(ends) // 2:].astype(np.int64)
-    if len(ends) < 2:
-        return None
-    mean = float(ends[-1] - ends[0]) / (len(ends) - 1)
-    return int(mean) if mean.is_integer() else mean
+def _interval(ends, predicted):
+    """Of the cycles between answers in the second half, those farthest from ``predicted``."""
+    gaps = np.diff(ends[len(ends) // 2:].astype(np.int64))
+    return int(gaps[np.abs(gaps - predicted).argmax()]) if len(gaps) else None
 
 
 def _explain(design, binary, x, order, answers, n):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benn_fpga.errors import BennError
-from benn_fpga.modelfile import write_atomically
+from benn_fpga.output import write_atomically
 from benn_fpga.sw import progress
 
 __all__ = ["SOURCES", "Source", "download", "read"]

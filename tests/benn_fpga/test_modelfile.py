@@ -122,8 +122,15 @@ def test_missing_file(tmp_path):
 
 
 def test_directory(tmp_path):
-    with pytest.raises(BennError, match=r"can not read .* Is a directory"):
+    with pytest.raises(BennError, match=r"can not read .* Is a directory; give a file that"):
         modelfile.load(tmp_path)
+
+
+def test_a_huge_file_is_not_read(path, content):
+    path.write_bytes(content)
+    os.truncate(path, 1 << 40)  # sparse: it takes no room
+    with pytest.raises(BennError, match="has 1099511627776 bytes; a model file has at most"):
+        modelfile.load(path)
 
 
 def test_newer_version(path, content):
