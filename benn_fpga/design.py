@@ -12,9 +12,10 @@ from benn_fpga import modelfile
 from benn_fpga.errors import BennError
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["MANIFEST", "MODEL", "VERILOG", "Design", "check_target", "read", "write"]
+__all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "read", "write"]
 
-VERILOG, MODEL, MANIFEST = "benn_top.v", "model.benn", "design.json"
+TOP = "benn_top"  # the module of the whole design
+VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,13 @@ tests compare both with simulation. Let layer i have NF = outputs/PE and SF = in
 from dataclasses import dataclass
 from math import lcm
 
-__all__ = ["Gear", "Schedule", "answer_bits", "frame_beats", "gear", "hard_latency",
-           "layer_latency", "pace", "popcount_latency", "schedule", "tree_latency", "vote_latency"]
+from benn_fpga.answer import answer_bits
+
+__all__ = ["Gear", "Schedule", "frame_beats", "gear", "hard_latency", "layer_latency", "pace",
+           "popcount_latency", "schedule", "sum_latency", "tree_latency", "vote_latency"]
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
-FIELD_BITS = 32  # of each field in the answer record
 
 
 def tree_latency(n):
@@ -30,11 +31,16 @@ def popcount_latency(n):
     return 1 + tree_latency(-(-n // POPCOUNT_LEAF))
 
 
+def sum_latency(simd, weight_bits, input_bits):
+    """Registered levels from a word of ``simd`` weights and inputs to its weighted popcount."""
+    return popcount_latency(simd) + tree_latency(weight_bits * input_bits)
+
+
 def layer_latency(layer, fold, rounds):
     """Cycles from the last input chunk of an output fold to that fold's outputs."""
     one_word = (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds == 1
     weights = 0 if one_word else MEMORY_LATENCY
-    sums = popcount_latency(fold.simd) + tree_latency(layer.weight_bits * layer.input_bits)
+    sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
     accumulate, compare = 1, 1
     return weights + sums + accumulate + compare
 
@@ -96,11 +102,6 @@ def pace(model, folding, n):
 def frame_beats(encoder, bus):
     """Beats of one input frame: a byte per value."""
     return -(-encoder.values * 8 // bus)
-
-
-def answer_bits(classes):
-    """Bits of an answer record: class and flags, margin, one total per class."""
-    return FIELD_BITS * (2 + classes)
 
 
 @dataclass(frozen=True)

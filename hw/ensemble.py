@@ -5,21 +5,21 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga import images
+from benn_fpga.answer import ERROR_BIT, answer_bits, answer_fields, answer_keep
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
 from benn_fpga.hw.joints import Emit, Fork, Gearbox, SkidBuffer
 from benn_fpga.hw.member import Member, frame_buffer
 from benn_fpga.hw.vote import HardVote, Voter, answer_layout
-from benn_fpga.schedule import FIELD_BITS, answer_bits, schedule
+from benn_fpga.schedule import schedule
 
 __all__ = ["AnswerPort", "Ensemble"]
 
 
 class AnswerPort(wiring.Component):
-    """Sends an answer and its frame's error flag as a record over the bus. Latency 1.
+    """Sends an answer and its frame's error flag over the bus, as ``benn_fpga.answer`` lays it out.
 
-    The record, little-endian: u16 class, u16 flags (bit 0: frame error), i32 margin, i32 total of
-    each class; zeros up to the end of the last beat.
+    Zeros fill the record up to the end of its last beat. Latency 1.
 
     Parameters
     ----------
@@ -45,27 +45,26 @@ class AnswerPort(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        size = answer_bits(self._classes)
-        beats = -(-size // self._bus)
-        tail = (size - (beats - 1) * self._bus) // 8
-
-        def field(value, width=FIELD_BITS):
-            padded = Signal(width, name="field")
-            m.d.comb += padded.eq(value)
-            return padded
-
-        answer = self.i.payload
-        record = Cat(field(answer.winner, FIELD_BITS // 2),
-                     field(self.error.payload, FIELD_BITS // 2), field(answer.margin),
-                     *(field(answer.totals[n]) for n in range(self._classes)))
+        beats, lanes = -(-answer_bits(self._classes) // self._bus), self._bus // 8
+        values = {
+            "winner": [self.i.payload.winner],
+            "flags": [self.error.payload.shift_left(ERROR_BIT)],
+            "margin": [self.i.payload.margin],
+            "totals": list(self.i.payload.totals),
+        }
+        record = []
+        for field in answer_fields(self._classes):
+            for value in values[field.name]:
+                record.append(Signal(field.bits, name=field.name))
+                m.d.comb += record[-1].eq(value)
         m.submodules.emit = emit = Emit(self._bus, count=beats)
         m.d.comb += [
-            emit.i.payload.eq(record),
+            emit.i.payload.eq(Cat(record)),
             emit.i.valid.eq(self.i.valid & self.error.valid),
             self.i.ready.eq(emit.i.ready & self.error.valid),
             self.error.ready.eq(emit.i.ready & self.i.valid),
             self.o.p.data.eq(emit.o.payload),
-            self.o.p.keep.eq(Mux(emit.last, (1 << tail) - 1, (1 << self._bus // 8) - 1)),
+            self.o.p.keep.eq(Mux(emit.last, answer_keep(self._classes, lanes), (1 << lanes) - 1)),
             self.o.p.last.eq(emit.last),
             self.o.valid.eq(emit.o.valid),
             emit.o.ready.eq(self.o.ready),

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.rom import Rom
-from benn_fpga.schedule import MEMORY_LATENCY, popcount_latency, tree_latency
+from benn_fpga.schedule import MEMORY_LATENCY, sum_latency
 
 __all__ = ["Layer"]
 
@@ -82,8 +82,7 @@ class Layer(wiring.Component):
             ]
 
         # Stage s of these lines goes with what has moved s registers down the pipeline.
-        summed = weights.latency + popcount_latency(fold.simd) + tree_latency(
-            layer.weight_bits * layer.input_bits)
+        summed = weights.latency + sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
         x = delay(m, self.i.payload, weights.latency, en=en, name="x")[-1]
         valid = delay(m, accept, summed, en=en, name="valid", init=0)
         first = delay(m, first, summed, en=en, name="first")

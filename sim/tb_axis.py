@@ -14,7 +14,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from benn_fpga.sim.answers import ERROR
+from benn_fpga.answer import ERROR
 
 PERIOD = 10
 
@@ -174,7 +174,7 @@ async def wrong_length(dut, idle, stall):
     bench = Bench(dut, idle, stall)
     await bench.reset()
     for name, wrong in _wrong_frames(bench.frames[2], bench.lanes).items():
-        dut._log.info(name)
+        cocotb.log.info(name)
         await bench.send(bench.frames[0], wrong, bench.frames[1], wrong, wrong, bench.frames[0])
         await bench.expect(0)
         await bench.expect_error()

@@ -54,7 +54,7 @@ def test_processing_element(simd, q, p):
     rng = random.Random(simd)
     pairs = [(rng.getrandbits(simd * q), rng.getrandbits(simd * p)) for _ in range(30)]
     pairs += [(0, 0), (0, (1 << simd * p) - 1), ((1 << simd * q) - 1, (1 << simd * p) - 1)]
-    latency = schedule.popcount_latency(simd) + schedule.tree_latency(q * p)
+    latency = schedule.sum_latency(simd, q, p)
     dut = ProcessingElement(simd=simd, weight_bits=q, input_bits=p)
     got = rtl_pipeline(dut, [{"w": w, "x": x} for w, x in pairs], latency)
     assert got == [ref_pe(w, x, simd, q, p) for w, x in pairs]

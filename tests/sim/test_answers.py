@@ -1,12 +1,17 @@
 import numpy as np
 import pytest
 
-from benn_fpga.sim.answers import answer_keep, answer_size, decode, pack
+from benn_fpga.answer import answer_keep, answer_size, decode, describe, pack
 
 
 def test_record_is_little_endian():
     record = pack(0x0102, 1, -2, [3, -1])
     assert record.hex(" ") == "02 01 01 00 fe ff ff ff 03 00 00 00 ff ff ff ff"
+
+
+def test_description():
+    assert describe(3) == ["u16 class", "u16 flags (bit 0: frame error)", "i32 margin",
+                           "i32 total[3]"]
 
 
 def test_decode_inverts_pack():

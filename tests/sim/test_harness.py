@@ -7,10 +7,11 @@ import designs
 import draw
 from benn_fpga import design as design_
 from benn_fpga import golden
+from benn_fpga.answer import pack
 from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.hw import emit
 from benn_fpga.sim import harness
-from benn_fpga.sim.answers import answer_type, pack
+from benn_fpga.sim.answers import answer_type
 from benn_fpga.sim.stream import Stream
 
 MODEL, FOLDING = designs.case("folded")

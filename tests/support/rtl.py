@@ -8,6 +8,7 @@ from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
+from benn_fpga.answer import answer_size, decode
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.schedule import schedule
 
@@ -130,7 +131,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
     the end of that cycle; sending goes on with the next beat.
     """
     dut = dut or Ensemble(model=model, folding=folding)
-    lanes, size = folding.bus // 8, 4 * (2 + model.classes)
+    lanes, size = folding.bus // 8, answer_size(model.classes)
     records, users, started, answered = [], [], [], []
     reset = Signal()
 
@@ -180,8 +181,9 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
             assert cycle < limit, f"hang: {len(records)} of {count} answers"
 
     _simulate(ResetInserter(reset)(dut), bench)
-    fields = np.array([np.frombuffer(r, "<i4") for r in records]).reshape(len(records), -1)
-    return Answers(fields[:, 0] & 0xFFFF, fields[:, 0] >> 16, fields[:, 1], fields[:, 2:], users,
+    data = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), size)
+    fields, _ = decode(data, model.classes)
+    return Answers(fields["winner"], fields["flags"], fields["margin"], fields["totals"], users,
                    started, answered)
 
 

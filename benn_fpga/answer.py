@@ -1,0 +1,72 @@
+"""The answer record: what the hardware says to a frame, field by field, little-endian."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ERROR", "ERROR_BIT", "Field", "answer_bits", "answer_fields", "answer_keep",
+           "answer_size", "decode", "describe", "pack"]
+
+ERROR_BIT = 0  # of the flags: the frame was cut short or too long
+ERROR = 1 << ERROR_BIT
+
+
+@dataclass(frozen=True)
+class Field:
+    """A number of the record, or ``count`` numbers one after another; ``text`` explains it."""
+
+    name: str
+    bits: int
+    signed: bool
+    text: str
+    count: int | None = None
+
+
+def answer_fields(classes):
+    """The fields of a record in their order; each begins where the one before ends."""
+    return (
+        Field("winner", 16, False, "class"),
+        Field("flags", 16, False, f"flags (bit {ERROR_BIT}: frame error)"),
+        Field("margin", 32, True, "margin"),
+        Field("totals", 32, True, f"total[{classes}]", classes),
+    )
+
+
+def answer_bits(classes):
+    """Bits of a record."""
+    return sum(field.bits * (field.count or 1) for field in answer_fields(classes))
+
+
+def answer_size(classes):
+    """Bytes of a record."""
+    return answer_bits(classes) // 8
+
+
+def answer_keep(classes, lanes):
+    """TKEEP of the last beat of a record on a bus of ``lanes`` bytes."""
+    return (1 << ((answer_size(classes) - 1) % lanes + 1)) - 1
+
+
+def describe(classes):
+    """The fields in words, for the manifest."""
+    return [f"{'i' if field.signed else 'u'}{field.bits} {field.text}"
+            for field in answer_fields(classes)]
+
+
+def _record(classes):
+    return np.dtype([(field.name, f"<{'i' if field.signed else 'u'}{field.bits // 8}",
+                      () if field.count is None else (field.count,))
+                     for field in answer_fields(classes)])
+
+
+def decode(data, classes):
+    """Fields of packed records uint8 (answers, bytes), and whether the bytes after them are 0."""
+    data = np.ascontiguousarray(data)
+    size = answer_size(classes)
+    fields = np.ascontiguousarray(data[:, :size]).view(_record(classes))[:, 0]
+    return fields, ~data[:, size:].any(axis=1)
+
+
+def pack(winner, flags, margin, totals):
+    """Bytes of one record, without padding."""
+    return np.array((winner, flags, margin, totals), _record(len(totals))).tobytes()
