@@ -24,7 +24,9 @@ class Dataset:
     -------
     name : as the user named it; of an ``.npz`` the name of the file
     shape : (rows, columns, channels) or (features,)
-    bits, high : width of a value, and the largest that the data uses
+    bits : width of a value in any part
+    high : largest value of the training part, by which encoders are placed: the test part only
+        says how wide a value is
     classes : labels are 0..classes - 1
     sha256 : of all values and labels, before ``limit`` and validation split
     x_train, x_valid, x_test : uint8 (frames, *shape)
@@ -77,7 +79,12 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     sha256 = hashlib.sha256(str(shape).encode())
     for array in (x_train, y_train, x_test, y_test):
         sha256.update(np.ascontiguousarray(array).data)
-    high = max(1, int(x_train.max()), int(x_test.max()))
+    absent = np.flatnonzero(np.bincount(y_train, minlength=classes) == 0)
+    if len(absent):
+        raise BennError(f"{name}: class {absent[0]} of 0..{classes - 1} has no training frame; "
+                        f"number the classes without gaps")
+    high = max(1, int(x_train.max()))
+    bits = max(high, int(x_test.max())).bit_length()
 
     if limit is not None:
         if limit < 1:
@@ -92,11 +99,11 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
                         f"frames; use more data")
     held = _draw(y_train, valid, split_seed)
-    missing = np.flatnonzero(np.bincount(y_train[~held], minlength=classes) == 0)
-    if len(missing):
-        raise BennError(f"{name}: class {missing[0]} of 0..{classes - 1} has no training frame; "
-                        f"use more data or number the classes without gaps")
-    return Dataset(name, shape, high.bit_length(), high, classes, sha256.hexdigest(),
+    lost = np.flatnonzero(np.bincount(y_train[~held], minlength=classes) == 0)
+    if len(lost):
+        raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
+                        f"frames are used, {valid} of them for validation; use more frames")
+    return Dataset(name, shape, bits, high, classes, sha256.hexdigest(),
                    x_train[~held], y_train[~held], x_train[held], y_train[held], x_test, y_test)
 
 
@@ -118,7 +125,8 @@ def _labels(name, part, x, y, classes):
         raise BennError(f"{name}: y_{part} must be one label for each of the {len(x)} frames of "
                         f"x_{part}, not an array of shape {y.shape}")
     if y.dtype.kind not in "iu":
-        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}")
+        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}; "
+                        f"save y_{part}.astype(int)")
     low, high = int(y.min()), int(y.max())
     most = (classes or 1 << 16) - 1
     if low < 0 or high > most:
@@ -164,7 +172,9 @@ def _npz(path):
     x_train, y_train, x_test, y_test = formats.npz(path)
     for key, x in (("x_train", x_train), ("x_test", x_test)):
         if x.dtype.kind != "f" and x.dtype != np.uint8:
-            raise BennError(f"{path.name}: {key} must be uint8 or float, not {x.dtype}")
+            cure = (f"save {key}.astype(np.uint8), or .astype(float) if values exceed 0..255"
+                    if x.dtype.kind in "biu" else "save numbers")
+            raise BennError(f"{path.name}: {key} must be uint8 or float, not {x.dtype}; {cure}")
         if x.ndim not in (2, 3, 4) or 0 in x.shape:
             raise BennError(f"{path.name}: {key} must be (frames, features) or "
                             f"(frames, rows, columns[, channels]) and not empty, not {x.shape}")

@@ -1,6 +1,8 @@
 """The file formats of the public data sets, as arrays: idx, CIFAR binary, npz."""
 
 import math
+import struct
+import tokenize
 import zipfile
 import zlib
 
@@ -13,6 +15,10 @@ __all__ = ["cifar", "idx", "npz"]
 _CIFAR_SHAPE = (3, 32, 32)
 _CIFAR_RECORD = 1 + math.prod(_CIFAR_SHAPE)
 NPZ_KEYS = ("x_train", "y_train", "x_test", "y_test")
+_AGAIN = "write it with numpy.savez"
+# What zipfile and NumPy raise on bytes that are not theirs; their advice is not for our users.
+_DAMAGE = (EOFError, KeyError, RuntimeError, SyntaxError, TypeError, ValueError, struct.error,
+           tokenize.TokenError, zipfile.BadZipFile, zlib.error)
 
 
 def idx(content, axes, where):
@@ -41,23 +47,32 @@ def cifar(content, where):
 def npz(path):
     """The four arrays of an ``.npz`` data set, in the order of ``NPZ_KEYS``."""
     try:
-        # Never pickles: an .npz is as untrusted as any download.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            missing = [key for key in NPZ_KEYS if key not in file]
-            if missing:
-                raise BennError(f"{path} has no array {missing[0]!r}; it must hold "
-                                f"{', '.join(NPZ_KEYS)}")
-            return [_array(path, file, key) for key in NPZ_KEYS]
+        with open(path, "rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise BennError(f"{path} is truncated or not an .npz file; {_AGAIN}")
+            stream.seek(0)
+            # Never pickles: an .npz is as untrusted as any download.
+            with np.load(stream, allow_pickle=False) as file:
+                missing = [key for key in NPZ_KEYS if key not in file]
+                if missing:
+                    raise BennError(f"{path} has no array {missing[0]!r}; it must hold "
+                                    f"{', '.join(NPZ_KEYS)}")
+                return [_array(path, file, key) for key in NPZ_KEYS]
     except OSError as error:
-        raise BennError(f"can not read {path}: {error.strerror or error}") from None
-    except (TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise BennError(f"{path} is not a readable .npz file ({error})") from None
+        raise BennError(f"can not read {path}: {error.strerror or error}; "
+                        f"give a file that numpy.savez wrote") from None
+    except _DAMAGE:
+        raise BennError(f"{path} is damaged; {_AGAIN}") from None
 
 
 def _array(path, file, key):
     try:
-        return file[key]
-    except ValueError as error:
+        array = file[key]
+    except _DAMAGE as error:
         if "Object arrays" in str(error):
-            raise BennError(f"{path}: {key} must be an array of numbers, not of objects") from None
-        raise
+            raise BennError(f"{path}: {key} must be an array of numbers, not of objects; "
+                            f"save it with a number type") from None
+        raise BennError(f"{path}: {key} is damaged; {_AGAIN}") from None
+    if not isinstance(array, np.ndarray):  # NumPy gives a member that is no .npy as bytes
+        raise BennError(f"{path}: {key} is not an array; {_AGAIN}")
+    return array

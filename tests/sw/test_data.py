@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from benn_fpga import BennError
+from benn_fpga import BennError, presets
 from benn_fpga.sw import data
 
 
@@ -64,6 +64,10 @@ def test_limit_and_valid():
     assert np.bincount(digits.y_train).min() >= 8
 
 
+def test_every_data_set_has_defaults():
+    assert list(data.DATASETS) == list(presets.DEFAULTS)
+
+
 def test_missing_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     assert message("digits") == ("scikit-learn is not installed; "
@@ -113,6 +117,12 @@ def test_npz_has_the_width_of_its_values(save):
     assert (found.high, found.bits) == (5, 3)
 
 
+def test_the_test_part_says_only_how_wide_a_value_is(save):
+    found = data.load(save(x_train=np.full((30, 4), 5, np.uint8), x_test=np.full((9, 4), 9, "u1")))
+    assert (found.high, found.bits) == (5, 4)
+    assert (found.x_test == 9).all()
+
+
 @pytest.mark.parametrize(("shape", "expected"), [((6, 5), (6, 5, 1)), ((6, 5, 3), (6, 5, 3))])
 def test_npz_of_images(save, shape, expected):
     found = data.load(save(x_train=np.ones((30, *shape), "u1"), x_test=np.ones((9, *shape), "u1")))
@@ -137,8 +147,9 @@ def test_float_images_have_one_range(save):
 
 
 @pytest.mark.parametrize(("changed", "expected"), [
-    ({"x_train": np.ones((30, 4), np.int64)}, "x_train must be uint8 or float, not int64"),
-    ({"x_test": np.array(["a"])}, "x_test must be uint8 or float, not <U1"),
+    ({"x_train": np.ones((30, 4), np.int64)}, "x_train must be uint8 or float, not int64; "
+     "save x_train.astype(np.uint8), or .astype(float) if values exceed 0..255"),
+    ({"x_test": np.array(["a"])}, "x_test must be uint8 or float, not <U1; save numbers"),
     ({"x_train": np.ones(30)}, "x_train must be (frames, features) or "
      "(frames, rows, columns[, channels]) and not empty, not (30,)"),
     ({"x_test": np.ones((0, 4), "u1")}, "x_test must be (frames, features) or "
@@ -153,12 +164,15 @@ def test_float_images_have_one_range(save):
      "not an array of shape (29,)"),
     ({"y_test": np.ones((9, 1), int)}, "y_test must be one label for each of the 9 frames of "
      "x_test, not an array of shape (9, 1)"),
-    ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not float64"),
+    ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not float64; "
+     "save y_train.astype(int)"),
     ({"y_train": np.arange(30) - 1}, "y_train must be labels in 0..65535, not -1"),
     ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8"),
     ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
     ({"y_train": np.arange(30) % 3 * 2},
-     "class 1 of 0..4 has no training frame; use more data or number the classes without gaps"),
+     "class 1 of 0..4 has no training frame; number the classes without gaps"),
+    ({"y_train": np.array([0] * 15 + [1] + [2] * 14)}, "class 1 has no frame left to train on: "
+     "30 frames are used, 3 of them for validation; use more frames"),
 ])
 def test_bad_npz(save, changed, expected):
     assert message(save(**changed)) == f"d.npz: {expected}"
@@ -168,8 +182,8 @@ def test_bad_npz(save, changed, expected):
     ({"limit": 0}, "Limit must be at least 1 frame, not 0"),
     ({"limit": 1}, "d.npz: 1 training frames can not give 1 validation frames; use more data"),
     ({"valid": 30}, "d.npz: 30 training frames can not give 30 validation frames; use more data"),
-    ({"limit": 6, "valid": 4}, "d.npz: class 1 of 0..2 has no training frame; use more data or "
-     "number the classes without gaps"),
+    ({"limit": 6, "valid": 4}, "d.npz: class 1 has no frame left to train on: 6 frames are used, "
+     "4 of them for validation; use more frames"),
 ])
 def test_too_few_frames(save, options, expected):
     assert message(save(), **options) == expected

@@ -1,4 +1,5 @@
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -66,26 +67,51 @@ def test_npz_without_an_array(tmp_path):
 
 def test_npz_never_unpickles(tmp_path):
     path = npz(tmp_path / "d.npz", **{**ARRAYS, "y_train": np.array([{}, print])})
-    assert message(formats.npz, path) == f"{path}: y_train must be an array of numbers, not of " \
-                                         "objects"
+    assert message(formats.npz, path) == (f"{path}: y_train must be an array of numbers, not of "
+                                          "objects; save it with a number type")
 
 
 def test_npz_that_is_missing(tmp_path):
     path = tmp_path / "d.npz"
-    assert message(formats.npz, path) == f"can not read {path}: No such file or directory"
+    assert message(formats.npz, path) == (f"can not read {path}: No such file or directory; "
+                                          "give a file that numpy.savez wrote")
 
 
-@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"hello", lambda b: b[:-30],
-                                    lambda b: b[:90] + b"\xff" * 40 + b[130:]])
-def test_npz_that_is_damaged(tmp_path, damage):
-    path, file = tmp_path / "d.npz", io.BytesIO()
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def saved():
+    file = io.BytesIO()
     np.savez_compressed(file, **ARRAYS)
-    path.write_bytes(damage(file.getvalue()))
-    assert message(formats.npz, path).startswith(f"{path} is not a readable .npz file (")
+    return file.getvalue()
 
 
-def test_npz_that_is_an_npy(tmp_path):
+@pytest.mark.parametrize("content", [b"", b"hello", npy(np.arange(3)), saved()[:-30]])
+def test_npz_that_is_no_zip(tmp_path, content):
     path = tmp_path / "d.npz"
-    with path.open("wb") as file:
-        np.save(file, np.arange(3))
-    assert message(formats.npz, path).startswith(f"{path} is not a readable .npz file (")
+    path.write_bytes(content)
+    assert message(formats.npz, path) == (f"{path} is truncated or not an .npz file; "
+                                          "write it with numpy.savez")
+
+
+def test_npz_in_which_an_array_is_damaged(tmp_path):
+    path = tmp_path / "d.npz"
+    path.write_bytes(saved()[:90] + b"\xff" * 40 + saved()[130:])
+    assert message(formats.npz, path) == f"{path}: x_train is damaged; write it with numpy.savez"
+
+
+@pytest.mark.parametrize(("content", "expected"), [
+    (b"hello", "is not an array"),
+    (npy(np.arange(3))[:9], "is damaged"),
+    (npy(np.arange(3)).replace(b"'<i8'", b"'<i8 "), "is damaged"),
+    (npy(np.arange(3)).replace(b"{", b"("), "is damaged"),
+    (npy(np.arange(3)).replace(b"\x01\x00v", b"\x07\x00v"), "is damaged"),
+])
+def test_npz_with_a_member_that_is_no_array(tmp_path, content, expected):
+    path = npz(tmp_path / "d.npz", **{key: ARRAYS[key] for key in ARRAYS if key != "x_test"})
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("x_test.npy", content)
+    assert message(formats.npz, path) == f"{path}: x_test {expected}; write it with numpy.savez"
