@@ -1,19 +1,22 @@
 """The command line: one function per verb, one line per error."""
 
 import argparse
+import errno
 import json
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 
 from benn_fpga import __version__
+from benn_fpga.console import plain
 from benn_fpga.errors import BennError
+from benn_fpga.presets import DEFAULTS, ENSEMBLES, MEMBERS, NETS, SPLITS, Defaults
 
 __all__ = ["main"]
 
 PROGRAM = "benn-fpga"
-DATASETS = "digits, mnist, fashion-mnist, cifar10, or the path of an .npz file"
+DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports a process that such a signal ended
 
 
@@ -30,7 +33,11 @@ def train(args):
     from benn_fpga import api, console
     names = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    model = api.train(args.dataset, args.output, limit=args.limit, data_dir=args.data_dir, **given)
+    if args.ensemble == "single" and args.members not in (None, 1):
+        raise BennError(f"--ensemble single has 1 member, not {args.members}; "
+                        f"leave out -k or use --ensemble independent")
+    model = api.train(args.dataset, args.output, limit=args.limit, data_dir=args.data_dir,
+                      progress=_progress(args), **given)
     score = model.provenance["scores"]["validation"]
     members = [correct / score["frames"] for correct in score["member_correct"]]
     data = {
@@ -79,19 +86,32 @@ def info(args):
     shown = ", ".join(map(str, votes[:16])) + (", ..." if len(votes) > 16 else "")
     facts = [
         ("input", f"{' x '.join(map(str, encoder['shape']))} values of {encoder['bits']} bit"),
-        ("encoder", f"{encoder['kind']}, {encoder['outputs']} elements"),
+        ("encoder", _encoder(model.encoder)),
         ("members", len(votes)),
         ("vote", f"{model.vote}, weights {shown}"),
         ("classes", model.classes),
         ("weight bits", f"{model.weight_bits:,}"),
         ("file", f"{data['file_bytes']:,} bytes"),
         ("sha256", data["model_sha256"]),
-        *((key, json.dumps(value)) for key, value in sorted(model.provenance.items())),
     ]
+    # What was asked of the encoder is left out: the facts say what it is.
+    origin = [(key, value if isinstance(value, str) else json.dumps(value))
+              for key, value in sorted(model.provenance.items()) if key != "encoder"]
     columns = (">layer", ">inputs", ">outputs", ">input bits", ">weight bits", ">output bits",
                ">bits per member")
-    return Outcome(data, [console.table(args.model, ("", ""), facts),
-                          console.table("Layers", columns, layers)])
+    tables = [console.table(args.model, ("", ""), facts), console.table("Layers", columns, layers)]
+    if origin:
+        tables.append(console.table("Where it comes from", ("", ""), origin))
+    return Outcome(data, tables)
+
+
+def _encoder(encoder):
+    where = ""
+    if encoder.kind != "planes":
+        common = len(encoder.thresholds) == 1 and encoder.levels <= 16
+        where = f" at {', '.join(map(str, encoder.thresholds[0]))}" if common else \
+            f" of {encoder.levels} levels"
+    return f"{encoder.kind}{where}: {encoder.outputs:,} elements of {encoder.element_bits} bit"
 
 
 def evaluate(args):
@@ -144,7 +164,7 @@ def generate(args):
     manifest, predicted = design.manifest, design.manifest["predicted"]
     data = {
         "directory": args.output,
-        "verilog": str(design.verilog),
+        "verilog": os.path.join(args.output, design.verilog.name),
         "verilog_bytes": design.verilog.stat().st_size,
         "verilog_sha256": manifest["verilog_sha256"],
         "model_sha256": manifest["model_sha256"],
@@ -180,7 +200,8 @@ def generate(args):
 def simulate(args):
     from benn_fpga import api, console
     result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
-                          data_dir=args.data_dir, waves=args.waves, keep=args.keep)
+                          data_dir=args.data_dir, waves=args.waves, keep=args.keep,
+                          progress=_progress(args))
     rows = [
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
@@ -214,6 +235,11 @@ def doctor(args):
     ], f"missing or too old: {', '.join(missing)}" if missing else None)
 
 
+def _progress(args):
+    """For programs that ask for JSON, stderr holds errors and nothing else."""
+    return False if args.json else None
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
@@ -241,16 +267,34 @@ def _positive(text):
     return number
 
 
+def _widths(widths):
+    return f"{len(widths)}x{widths[0]}" if len(set(widths)) == 1 else ",".join(map(str, widths))
+
+
+def _defaults():
+    """The defaults of each data set, as a table."""
+    rows = [("", *(f"--{option.name}" for option in fields(Defaults))),
+            *((name, *map(str, astuple(chosen))) for name, chosen in DEFAULTS.items())]
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+             for row in rows]
+    return "\n  ".join(["defaults:", *lines, "any .npz as digits, with at most as many levels as "
+                                              "its largest value"])
+
+
 def _parser():
     parser = _Parser(prog=PROGRAM, description="Binary ensemble neural networks from PyTorch to "
                                                "FPGA, bit for bit.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
 
-    def verb(function, name, text):
-        sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    def verb(function, name, text, epilog=None):
+        sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".",
+                               epilog=epilog,
+                               formatter_class=argparse.RawDescriptionHelpFormatter)
         sub.set_defaults(function=function)
-        sub.add_argument("--json", action="store_true", help="print one JSON object and no tables")
+        sub.add_argument("--json", action="store_true",
+                         help="print one JSON object, no tables and no progress")
         return sub
 
     def dataset(sub):
@@ -259,20 +303,23 @@ def _parser():
                          help="where the data files are (default: $BENN_DATA, else download)")
 
     def split(sub):
-        sub.add_argument("--split", choices=("test", "valid", "train"), default="test",
-                         help="part of the data (default: test)")
+        sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
+                         help=f"part of the data (default: {SPLITS[0]})")
 
-    sub = verb(train, "train", "train an ensemble and write its model file")
+    sub = verb(train, "train", "train an ensemble and write its model file", _defaults())
     dataset(sub)
     sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
-    sub.add_argument("--net", help="tfc, sfc, lfc, or widths of hidden layers as mlp:256,128")
-    sub.add_argument("--ensemble", choices=("single", "independent", "bagging", "boost-d"),
+    nets = ", ".join(f"{name} ({_widths(widths)})" for name, widths in NETS.items())
+    sub.add_argument("--net", help=f"{nets}, or widths of hidden layers as mlp:256,128; "
+                                   f"mlp: without any is a linear classifier")
+    sub.add_argument("--ensemble", choices=ENSEMBLES,
                      help="how members differ (default: independent)")
     sub.add_argument("-k", "--members", metavar="K", type=_count,
-                     help="number of networks (default: 8)")
+                     help=f"number of networks (default: {MEMBERS})")
     sub.add_argument("--vote", choices=("soft", "hard"), help="default: soft")
     sub.add_argument("--encoder", help="threshold[:VALUE], thermometer:LEVELS or planes")
-    sub.add_argument("--epochs", metavar="N", type=_count)
+    sub.add_argument("--epochs", metavar="N", type=_count,
+                     help="times that training sees the data")
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
     sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
@@ -336,7 +383,7 @@ def _run(args):
 
 
 def _complain(text):
-    print(f"{PROGRAM}: error: {' '.join(str(text).split())}", file=sys.stderr)
+    print(f"{PROGRAM}: error: {plain(' '.join(str(text).split()))}", file=sys.stderr)
 
 
 def main(argv=None):
@@ -357,10 +404,17 @@ def main(argv=None):
         return BROKEN_PIPE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _complain(f"{where}{error.strerror or error}")
+        full = "; check the free space in the output and temporary folders" \
+            if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        _complain(f"{where}{error.strerror or error}{full}")
     except MemoryError:
         _complain("not enough memory; use less data or a smaller network")
     except Exception as error:
+        if type(error).__name__ == "YosysError":  # of Amaranth, which need not be installed
+            last = (str(error).strip() or "no message").splitlines()[-1]
+            _complain(f"Yosys failed: {last}; check the free space in the temporary folder "
+                      f"(BENN_DEBUG=1 shows all that it said)")
+            return 2
         _complain(f"internal error, {type(error).__name__}: {error}; please report it "
                   f"(BENN_DEBUG=1 shows where)")
     return 2

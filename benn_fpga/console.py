@@ -2,13 +2,18 @@
 
 import sys
 
-__all__ = ["percent", "show", "table"]
+__all__ = ["percent", "plain", "show", "table"]
 
 _PLAIN_WIDTH = 120  # of tables that go to a file or a pipe
 
 
 def percent(fraction):
     return f"{100 * fraction:.2f} %"
+
+
+def plain(text):
+    """``text`` with all that is not printable escaped: model files and names are untrusted."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def table(title, columns, rows):
@@ -24,8 +29,9 @@ def table(title, columns, rows):
         grid.add_column(column.removeprefix(">"), justify="right" if right else "left",
                         overflow="fold")
     for row in rows:
-        grid.add_row(*("" if cell is None else str(cell) for cell in row))
-    return Group(Text(title, style="bold"), grid)
+        # As Text, in which rich looks for neither markup nor :emoji:.
+        grid.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))
+    return Group(Text(plain(title), style="bold"), grid)
 
 
 def show(tables):

@@ -55,9 +55,11 @@ def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
         .rounds(model)
     low = max(_bound(model, bus), rounds)
     high = max(low, rounds * max(layer.inputs * layer.outputs for layer in model.layers))
-    if parallel * len(model.layers) > lanes:
-        raise BennError(f"{lanes} lanes are too few: {parallel} engines of {len(model.layers)} "
-                        f"layers need at least {parallel * len(model.layers)}")
+    least = parallel * len(model.layers)
+    if least > lanes:
+        fewer = " or run fewer members in parallel" if parallel > 1 else ""
+        raise BennError(f"Lanes must be at least {least} for {len(model.layers)} layers x "
+                        f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
     while low < high:
         middle = (low + high) // 2
         folding = fold_for_cycles(model, middle, parallel, bus)

@@ -1,14 +1,18 @@
-"""Networks and encoders by name, and what each data set gets when nothing is named."""
+"""What has a name, and what each data set gets when nothing is named.
+
+The command line shows these in its help, so nothing slow is imported here.
+"""
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from benn_fpga.errors import BennError
-from benn_fpga.spec import Encoder
 
-__all__ = ["DEFAULTS", "NETS", "Defaults", "defaults", "encoder", "hidden"]
+__all__ = ["DEFAULTS", "ENSEMBLES", "MEMBERS", "NETS", "SPLITS", "Defaults", "defaults", "encoder",
+           "hidden"]
 
+SPLITS = ("test", "valid", "train")
+ENSEMBLES = ("single", "independent", "bagging", "boost-d")
+MEMBERS = 8
 NETS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
 
 
@@ -42,7 +46,7 @@ def _whole(text):
 
 
 def hidden(name):
-    """Hidden widths of a network: a preset, or ``mlp:256,128``; ``mlp:`` has none."""
+    """Hidden widths of a network: a preset, or ``mlp:256,128``; ``mlp:`` has none, it is linear."""
     if name in NETS:
         return NETS[name]
     kind, colon, rest = name.partition(":")
@@ -59,6 +63,9 @@ def encoder(name, shape, bits, high):
     ``threshold`` compares with the middle of the range and ``threshold:100`` with 100;
     ``thermometer:4`` divides the range evenly by 4 thresholds; ``planes`` passes the bits.
     """
+    import numpy as np
+
+    from benn_fpga.spec import Encoder
     kind, colon, rest = name.partition(":")
     number = _whole(rest)
     if kind == "planes" and not colon:

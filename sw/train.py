@@ -11,15 +11,13 @@ from torch.nn import functional
 import benn_fpga
 from benn_fpga import presets
 from benn_fpga.errors import BennError
+from benn_fpga.presets import ENSEMBLES, MEMBERS
 from benn_fpga.spec import VOTES
 from benn_fpga.sw import boost, export
 from benn_fpga.sw.network import Network, shapes, values
 from benn_fpga.sw.progress import bar
 
 __all__ = ["ENSEMBLES", "fit", "train"]
-
-ENSEMBLES = ("single", "independent", "bagging", "boost-d")
-MEMBERS = 8
 
 
 def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft", encoder=None,

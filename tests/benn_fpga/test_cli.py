@@ -1,5 +1,8 @@
+import dataclasses
+import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -7,12 +10,15 @@ import time
 
 import numpy as np
 import pytest
+from amaranth._toolchain.yosys import YosysError
 
 import benn_fpga
 import draw
-from benn_fpga import api, cli
+from benn_fpga import api, cli, presets
 from benn_fpga.design import read
-from benn_fpga.errors import MissingExtra
+from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.folding import DEFAULT_LANES
+from benn_fpga.spec import VOTES
 
 MODEL = draw.random_model(np.random.default_rng(0), members=2, shape=(6,), hidden=(4,), classes=3,
                           raw_bits=8)
@@ -75,6 +81,32 @@ def test_every_verb_has_help_and_json(run, verb):
     assert "--json" in out
 
 
+def test_help_of_train_states_the_defaults(run):
+    lines = [line.split() for line in run("train", "--help")[1].splitlines()]
+    for name, chosen in presets.DEFAULTS.items():
+        assert [name, *map(str, dataclasses.astuple(chosen))] in lines
+
+
+def test_help_explains_networks(run):
+    text = " ".join(run("train", "--help")[1].split())
+    assert "tfc (3x64), sfc (3x256), lfc (3x1024), or widths" in text
+    assert "mlp: without any is a linear classifier" in text
+
+
+def test_help_knows_what_there_is(run):
+    train, generate = (" ".join(run(verb, "--help")[1].split()) for verb in ("train", "generate"))
+    assert set(VOTES) == {"soft", "hard"}
+    assert "--vote {soft,hard}" in train
+    assert f"(default: {DEFAULT_LANES})" in generate
+    assert api.SPLITS == presets.SPLITS
+
+
+def test_help_is_fast(here):
+    code = ("import sys; from benn_fpga import cli; cli._parser();"
+            "print({'numpy', 'rich', 'torch'} & set(sys.modules))")
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
 @pytest.mark.parametrize(("message", "argv"), [
     ("the following arguments are required: COMMAND; see benn-fpga --help", []),
     ("invalid choice: 'fly'", ["fly"]),
@@ -104,6 +136,29 @@ def test_info_table(run):
     code, out, err = run("info", "m.benn")
     assert (code, err) == (0, "")
     assert MODEL.digest() in out
+    assert "Where it comes from" not in out
+
+
+def test_info_says_the_encoder_once_and_the_origin_last(run, here):
+    thermometer = presets.encoder("thermometer:1", (6,), 8, 255)
+    dataclasses.replace(MODEL, encoder=thermometer, provenance={
+        "encoder": "thermometer:1", "data": "mine.npz", "frames": {"train": 9}}).save("p.benn")
+    out = run("info", "p.benn")[1]
+    facts, _, origin = out.partition("Where it comes from")
+    assert "thermometer at 128: 6 elements of 1 bit" in facts
+    assert "mine.npz" not in facts
+    assert [line.split(maxsplit=1) for line in map(str.strip, origin.splitlines()) if line] == [
+        ["data", "mine.npz"], ["frames", '{"train": 9}']]
+
+
+def test_info_sends_nothing_to_the_terminal_but_text(run, here):
+    evil = {"\x1b[2J": "\x1b]0;title\x07", "bad\r": ["\x9b31m"], "\u202e": ":smile: [red]x"}
+    dataclasses.replace(MODEL, provenance=evil).save("p.benn")
+    code, out, err = run("info", "p.benn")
+    assert (code, err) == (0, "")
+    assert all(char.isprintable() for char in out.replace("\n", ""))
+    for text in (r"\x1b[2J", r"\x1b]0;title\x07", r"bad\r", r"\u202e", ":smile: [red]x"):
+        assert text in out
 
 
 def test_eval(data, here):
@@ -148,6 +203,7 @@ def test_generate(data):
     assert found["cycles_per_frame"] <= 12
     assert {"xnor_lanes", "latency_cycles", "weight_bits"} <= found.keys()
     assert found["memory_bits"] == 2 * (24 + 12 + 4 * 3 + 3 * MODEL.score_bits)
+    assert (found["directory"], found["verilog"]) == ("d", "d/benn_top.v")
     design = read("d")
     assert (design.folding.bus, design.folding.parallel) == (32, 1)
     assert design.model.digest() == MODEL.digest()
@@ -171,7 +227,8 @@ def test_generate_by_file(data, here):
     ("--target-fps needs the clock of the design: give --clock MHZ", ["--target-fps", "9"]),
     ("1 cycles per frame can not be met", ["--cycles", "1"]),
     ("0 cycles per frame can not be met", ["--target-fps", "9e9", "--clock", "1"]),
-    ("1 lanes are too few", ["--lanes", "1"]),
+    ("Lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more lanes or "
+     "run fewer members in parallel", ["--lanes", "1"]),
     ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
     ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
     ("no.json: No such file or directory", ["--fold", "no.json"]),
@@ -196,6 +253,18 @@ def test_generate_refuses(fails, here, message, options):
 def test_train_asks_for_the_output_first(fails, monkeypatch, message, output):
     monkeypatch.setattr("benn_fpga.sw.data.load", lambda *a: pytest.fail("too late"))
     fails(2, message, "train", "data.npz", "-o", output)
+
+
+def test_single_has_no_members_to_count(fails):
+    fails(2, "--ensemble single has 1 member, not 8; leave out -k or use --ensemble independent",
+          "train", "data.npz", "-o", "t.benn", "--ensemble", "single", "-k", "8")
+
+
+@pytest.mark.train
+def test_train_tells_a_log_how_far_it_is(run):
+    code, _, err = run("train", "data.npz", "-o", "t.benn", "--net", "mlp:", "--epochs", "1")
+    assert code == 0
+    assert re.fullmatch(r"train: started\ntrain: done, \d+ s\n", err)
 
 
 @pytest.mark.train
@@ -254,10 +323,15 @@ def test_doctor_says_no(run, monkeypatch):
 
 @pytest.mark.parametrize(("error", "code", "message"), [
     (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
-    (OSError(28, "No space left on device", "d/x"), 2, "d/x: No space left on device"),
+    (OSError(errno.ENOSPC, "No space left on device", "d/x"), 2,
+     "d/x: No space left on device; check the free space in the output and temporary folders"),
     (PermissionError(13, "Permission denied"), 2, "error: Permission denied"),
     (MemoryError(), 2, "not enough memory"),
     (ZeroDivisionError("two\nlines"), 2, "internal error, ZeroDivisionError: two lines"),
+    (YosysError("pages\nof text\nOSError: No space left\n"), 2,
+     "error: Yosys failed: OSError: No space left; check the free space in the temporary folder"),
+    (YosysError(""), 2, "Yosys failed: no message; check"),
+    (BennError("key '\x1b[2J'"), 2, r"key '\x1b[2J'"),
     (MissingExtra("torch", "train"), 2, "pip install 'benn_fpga[train]'"),
 ])
 def test_every_error_is_one_line(fails, monkeypatch, error, code, message):
@@ -292,5 +366,5 @@ def test_control_c_in_training(here):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
-    assert err == "benn-fpga: error: interrupted; nothing was written\n"
+    assert err == "train: started\nbenn-fpga: error: interrupted; nothing was written\n"
     assert sorted(os.listdir()) == ["data.npz", "m.benn"]

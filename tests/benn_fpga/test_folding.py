@@ -66,8 +66,10 @@ def test_all_members_are_parallel_unless_said():
      lambda: fold_for_cycles(MODEL, 3, parallel=1)),
     ("Parallel 3 must divide the 4 members; nearest: 2 or 4",
      lambda: fold_for_lanes(MODEL, parallel=3)),
-    ("7 lanes are too few: 4 engines of 2 layers need at least 8",
-     lambda: fold_for_lanes(MODEL, 7)),
+    ("Lanes must be at least 8 for 2 layers x 4 members in parallel, not 7; allow more lanes or "
+     "run fewer members in parallel", lambda: fold_for_lanes(MODEL, 7)),
+    ("Lanes must be at least 2 for 2 layers x 1 members in parallel, not 1; allow more lanes",
+     lambda: fold_for_lanes(MODEL, 1, parallel=1)),
 ])
 def test_what_can_not_be_met(message, choose):
     with pytest.raises(BennError) as caught:
