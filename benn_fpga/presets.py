@@ -28,7 +28,7 @@ class Defaults:
 
 
 DEFAULTS = {
-    "digits": Defaults("mlp:128,64", "thermometer:8", epochs=40, batch=64, lr=0.03),
+    "digits": Defaults("mlp:128,64", "thermometer:6", epochs=40, batch=64, lr=0.03),
     "mnist": Defaults("tfc", "threshold:64", epochs=15, batch=128, lr=0.03),
     "fashion-mnist": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
     "cifar10": Defaults("sfc", "thermometer:4", epochs=15, batch=128, lr=0.01),
@@ -37,7 +37,7 @@ DEFAULTS = {
 
 def defaults(dataset, high):
     """The :class:`Defaults` of a data set with values in 0..high; if unknown, as for ``digits``."""
-    unknown = replace(DEFAULTS["digits"], encoder=f"thermometer:{min(8, high)}")
+    unknown = replace(DEFAULTS["digits"], encoder=f"thermometer:{min(6, high)}")
     return DEFAULTS.get(dataset, unknown)
 
 
