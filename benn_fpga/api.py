@@ -8,11 +8,10 @@ from benn_fpga import golden, modelfile
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.output import check_file
+from benn_fpga.presets import SPLITS
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["SPLITS", "Evaluation", "eval", "generate", "load", "simulate", "train"]
-
-SPLITS = ("test", "valid", "train")
+__all__ = ["Evaluation", "eval", "generate", "load", "simulate", "train"]
 
 
 @contextmanager
@@ -33,14 +32,14 @@ def _model(model):
     return model if isinstance(model, Ensemble) else load(model)
 
 
-def _frames(model, dataset, split, limit, data_dir):
+def _frames(model, dataset, split, limit, data_dir, progress):
     """Frames and labels of a part of a data set, checked against the model."""
     from benn_fpga.sw import data
     if split not in SPLITS:
         raise BennError(f"Split must be one of {', '.join(SPLITS)}, not {split!r}")
     if limit is not None and limit < 1:
         raise BennError(f"Limit must be at least 1 frame, not {limit}")
-    found = data.load(dataset, data_dir)
+    found = data.load(dataset, data_dir, show=progress)
     if found.shape != model.encoder.shape:
         raise BennError(f"{found.name} has frames of shape {found.shape}, but the model was "
                         f"trained on {model.encoder.shape}; use the data it was trained on")
@@ -51,18 +50,19 @@ def _frames(model, dataset, split, limit, data_dir):
     return golden.check_input(model.encoder, x[:limit]), y[:limit]
 
 
-def train(dataset, path=None, *, limit=None, data_dir=None, **options):
+def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, **options):
     """Train an ensemble, write it to ``path`` if given, and return it.
 
-    ``dataset`` is a name or the path of an ``.npz``; ``options`` are those of
-    :func:`benn_fpga.sw.train.train`.
+    ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
+    :func:`benn_fpga.sw.progress.bar`; ``options`` are those of :func:`benn_fpga.sw.train.train`.
     """
     if path is not None:
         check_file(path)
     with _extra("train"):
         from benn_fpga.sw import data
         from benn_fpga.sw import train as trainer
-    model = trainer.train(data.load(dataset, data_dir, limit), **options)
+    model = trainer.train(data.load(dataset, data_dir, limit, show=progress), progress=progress,
+                          **options)
     if path is not None:
         model.save(path)
     return model
@@ -77,10 +77,10 @@ class Evaluation:
     member_accuracy: list[float]
 
 
-def eval(model, dataset, *, split="test", limit=None, data_dir=None):
+def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=None):
     """Accuracy of the golden model."""
     model = _model(model)
-    x, y = _frames(model, dataset, split, limit, data_dir)
+    x, y = _frames(model, dataset, split, limit, data_dir, progress)
     result = golden.run(model, x)
     return Evaluation(len(x), float((result.classes == y).mean()),
                       (result.member_classes.T == y).mean(axis=1).tolist())
@@ -137,7 +137,7 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves
     if not isinstance(design, designs.Design):
         design = designs.read(design)
     if isinstance(dataset, str | bytes) or hasattr(dataset, "__fspath__"):
-        x, _ = _frames(design.model, dataset, split, frames, data_dir)
+        x, _ = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
         x = dataset[:frames]
     return harness.simulate(design, x, waves=waves, keep=keep,

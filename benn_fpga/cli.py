@@ -117,7 +117,7 @@ def _encoder(encoder):
 def evaluate(args):
     from benn_fpga import api, console
     result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
-                      data_dir=args.data_dir)
+                      data_dir=args.data_dir, progress=_progress(args))
     members = result.member_accuracy
     rows = [(f"member {k}", console.percent(accuracy)) for k, accuracy in enumerate(members)]
     rows += [("mean of the members", console.percent(sum(members) / len(members))),

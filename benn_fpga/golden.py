@@ -56,7 +56,7 @@ def check_input(encoder, x):
                         f"not {x.shape}")
     if x.size and (x.min() < 0 or x.max() >> encoder.bits):
         raise BennError(f"Inputs must lie in 0..{(1 << encoder.bits) - 1}, "
-                        f"but range from {x.min()} to {x.max()}")
+                        f"but range from {x.min()} to {x.max()}; scale them as in training")
     return x.reshape(len(x), -1).astype(np.uint8)
 
 

@@ -98,7 +98,6 @@ def test_help_knows_what_there_is(run):
     assert set(VOTES) == {"soft", "hard"}
     assert "--vote {soft,hard}" in train
     assert f"(default: {DEFAULT_LANES})" in generate
-    assert api.SPLITS == presets.SPLITS
 
 
 def test_help_is_fast(here):
