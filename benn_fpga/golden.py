@@ -5,7 +5,7 @@ Everything follows from one formula (bits.py says what a plane is)::
     dot(w, x) = sum over i < q, j < p of 2**(i+j) * (2*popcount(xnor(w_i, x_j)) - n)
 
 and ``popcount(xnor(a, b)) = n - popcount(a ^ b)``, in which the zero bits past the end of a packed
-vector cancel.
+vector cancel. layers.py says what each kind of layer computes.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,14 @@ import numpy as np
 
 from benn_fpga import bits
 from benn_fpga.errors import BennError
+from benn_fpga.layers import Add, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.spec import sources
 
-__all__ = ["Result", "activate", "check_input", "dense", "encode", "member_scores", "run", "vote"]
+__all__ = ["Result", "activate", "check_input", "compute", "encode", "forward", "run", "sums",
+           "vote", "windows"]
 
 _CHUNK_WORDS = 1 << 22  # words of scratch memory in one step
+_CHUNK_VALUES = 1 << 25  # elements of all windows of a layer in one step
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class Result:
     totals : (F, C) the vote
     scores : (F, K, C) of each member
     encoded : codes (F, elements) that the first layer read, or None
-    activations : per member, per hidden layer, codes (F, outputs), or None
+    activations : per member, the output (F, *shape) of each layer but the last, or None
     """
 
     classes: np.ndarray
@@ -63,45 +67,112 @@ def check_input(encoder, x):
 def encode(encoder, x):
     """Codes (frames, elements) of raw values (frames, values)."""
     if encoder.kind == "planes":
-        return x.astype(np.uint8)
+        return x.astype(np.uint8) >> encoder.dropped
     codes = x[:, :, None].astype(np.int32) >= encoder.thresholds[None]
     return codes.reshape(len(x), -1).astype(np.uint8)
 
 
-def dense(layer, weights, codes):
-    """Sums ``s`` (frames, outputs) of a layer for input codes (frames, inputs)."""
-    q, p, n = layer.weight_bits, layer.input_bits, layer.inputs
-    sums = np.empty((len(codes), layer.outputs), np.int64)
-    step = max(1, _CHUNK_WORDS // (layer.outputs * bits.words(n)))
+def sums(layer, weights, codes):
+    """``s`` (rows, outputs) of planes ``weights`` and codes (rows, inputs)."""
+    # Many pairs of planes take longer than the products of the values; both are exact.
+    by = _by_planes if layer.weight_bits * layer.input_bits <= 2 else _by_values
+    step = max(1, _CHUNK_WORDS // (len(weights) * bits.words(codes.shape[1])))
+    out = np.empty((len(codes), len(weights)), np.int64)
     for at in range(0, len(codes), step):
-        x = bits.planes(codes[at:at + step], p)
-        s = 0
-        for i in range(q):
-            for j in range(p):
-                differ = np.bitwise_count(weights[None, :, i] ^ x[:, None, j]).sum(-1, np.int64)
-                s = s + (1 << (i + j)) * (2 * (n - differ) - n)
-        sums[at:at + step] = s
-    return sums
+        out[at:at + step] = by(layer, weights, codes[at:at + step])
+    return out
 
 
-def activate(thresholds, sums):
-    """Codes: how many of the output's thresholds its sum reaches."""
-    codes = np.zeros(sums.shape, np.uint8)
-    for level in thresholds.T:
-        codes += sums >= level
+def _by_planes(layer, weights, codes):
+    n, x, s = codes.shape[1], bits.planes(codes, layer.input_bits), 0
+    for i in range(layer.weight_bits):
+        for j in range(layer.input_bits):
+            differ = np.bitwise_count(weights[None, :, i] ^ x[:, None, j]).sum(-1, np.int64)
+            s = s + (1 << (i + j)) * (2 * (n - differ) - n)
+    return s
+
+
+def _by_values(layer, weights, codes):
+    w = bits.value(bits.unplanes(weights, codes.shape[1]), layer.weight_bits)
+    x = bits.value(codes, layer.input_bits)
+    return x.astype(np.float64) @ w.astype(np.float64).T  # below 2**53, so exact
+
+
+def windows(layer, x, fill):
+    """(frames, rows, columns, *kernel, channels) of images ``x``; ``fill`` lies outside them."""
+    pad = (layer.padding, layer.padding)
+    x = np.pad(x, ((0, 0), pad, pad, (0, 0)), constant_values=fill)
+    view = np.lib.stride_tricks.sliding_window_view(x, layer.kernel, (1, 2))
+    return view[:, ::layer.stride, ::layer.stride].transpose(0, 1, 2, 4, 5, 3)
+
+
+def activate(thresholds, s):
+    """Codes: how many of the output's thresholds (..., outputs, levels) its sum reaches."""
+    codes = np.zeros(s.shape, np.uint8)
+    for level in np.moveaxis(thresholds, -1, 0):
+        codes += s >= level
     return codes
 
 
-def member_scores(model, k, codes):
-    """Scores (frames, classes) of member ``k`` and its hidden activations."""
-    member, hidden = model.members[k], []
-    for layer, weights, table in zip(model.layers, member.weights, member.tables, strict=True):
-        sums = dense(layer, weights, codes)
-        if layer.is_scores:
-            return sums + table, tuple(hidden)
-        codes = activate(table, sums)
-        hidden.append(codes)
-    raise AssertionError("the last layer of an Ensemble gives scores")
+def _products(layer, arrays, x):
+    """Dense and Conv, of codes (frames, *input_shape)."""
+    parts = np.split(arrays["weights"], getattr(layer, "groups", 1))
+    s = np.concatenate([sums(layer, weights, codes.reshape(-1, layer.inputs))
+                        for weights, codes in zip(parts, _inputs(layer, x), strict=True)], axis=1)
+    s = s.reshape(len(x), *layer.output_shape)
+    return s + arrays["bias"] if layer.is_scores else activate(arrays["thresholds"], s)
+
+
+def _inputs(layer, x):
+    """Per group, the inputs of every sum."""
+    if isinstance(layer, Dense):
+        return [x]
+    return np.split(windows(layer, x, fill=0), layer.groups, axis=-1)
+
+
+def _max_pool(layer, arrays, x):
+    return windows(layer, x, fill=0).max(axis=(3, 4))
+
+
+def _sum_pool(layer, arrays, x):
+    """SumPool; code 0 of a set of thresholds is for no active tap, and so on."""
+    x = windows(layer, x, fill=0)
+    if not layer.relu:
+        s = x.sum(axis=(3, 4))
+        return activate(arrays["thresholds"][:, 0], s) if layer.output_bits else s
+    # A tap outside the image is never active.
+    inside = windows(layer, np.ones((1, *layer.shape), bool), fill=False)
+    active = (x >= arrays["active"]) & inside
+    s, count = (x * active).sum(axis=(3, 4)), active.sum(axis=(3, 4))
+    return activate(arrays["thresholds"][np.arange(layer.channels), count], s)
+
+
+def _scale(layer, arrays, x):
+    half = (1 << layer.shift) >> 1
+    y = ((x * arrays["gain"].astype(np.int64) + half) >> layer.shift) + arrays["bias"]
+    return y.clip(-layer.top, layer.top)
+
+
+def _add(layer, arrays, x, other):
+    return x + other
+
+
+_COMPUTE = {Dense: _products, Conv: _products, MaxPool: _max_pool, SumPool: _sum_pool,
+            Scale: _scale, Add: _add}
+
+
+def compute(layer, arrays, *inputs):
+    """Output (frames, *output_shape) of one layer: codes as uint8, or integers as int64."""
+    inputs = [x.reshape(len(x), *layer.input_shape) for x in inputs]
+    return _COMPUTE[type(layer)](layer, arrays, *inputs)
+
+
+def forward(layers, member, codes):
+    """Output of every layer of a member, for codes (frames, elements) from the encoder."""
+    outputs = {None: codes}
+    for n, layer in enumerate(layers):
+        outputs[n] = compute(layer, member.layers[n], *(outputs[i] for i in sources(layer, n)))
+    return tuple(outputs[n] for n in range(len(layers)))
 
 
 def vote(model, scores):
@@ -120,14 +191,30 @@ def vote(model, scores):
 
 def run(model, x, trace=False):
     """Run the ensemble on raw values ``x`` (frames, ...); ``trace`` keeps every intermediate."""
-    codes = encode(model.encoder, check_input(model.encoder, x))
-    scores, hidden = [], []
-    for k in range(len(model.members)):
-        s, h = member_scores(model, k, codes)
-        scores.append(s)
-        hidden.append(h)
-    scores = np.stack(scores, axis=1)
+    x = check_input(model.encoder, x)
+    step = max(1, _CHUNK_VALUES // max(map(_footprint, model.layers)))
+    parts = [_part(model, x[at:at + step], trace) for at in range(0, max(1, len(x)), step)]
+    encoded, scores, hidden = zip(*parts, strict=True)
+    scores = np.concatenate(scores)
     classes, margins, totals = vote(model, scores)
     if not trace:
         return Result(classes, margins, totals, scores)
-    return Result(classes, margins, totals, scores, codes, tuple(hidden))
+    members = (zip(*member, strict=True) for member in zip(*hidden, strict=True))
+    return Result(classes, margins, totals, scores, np.concatenate(encoded),
+                  tuple(tuple(map(np.concatenate, layers)) for layers in members))
+
+
+def _footprint(layer):
+    """Elements of a frame that the layer has in hand at once."""
+    return getattr(layer, "positions", 1) * getattr(layer, "taps", 1) * layer.input_shape[-1]
+
+
+def _part(model, x, trace):
+    """Codes, scores (frames, members, classes) and hidden outputs of a few frames."""
+    codes = encode(model.encoder, x)
+    scores, hidden = [], []
+    for member in model.members:
+        *before, last = forward(model.layers, member, codes)
+        scores.append(last.reshape(len(x), model.classes))
+        hidden.append(before if trace else ())
+    return codes, np.stack(scores, axis=1), hidden

@@ -21,7 +21,7 @@ def weight_words(model, folding, engine, n):
     nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
     image = []
     for member in _members(model, folding, engine):
-        codes = bits.unplanes(member.weights[n], layer.inputs)
+        codes = bits.unplanes(member.layers[n]["weights"], layer.inputs)
         codes = codes.reshape(nf, fold.pe, sf, fold.simd).transpose(0, 2, 1, 3)
         image += bits.stream_words(codes.reshape(nf * sf, -1), layer.weight_bits)
     return image
@@ -35,7 +35,7 @@ def threshold_words(model, folding, engine, n):
     layer, fold = model.layers[n], folding.layers[n]
     image = []
     for member in _members(model, folding, engine):
-        t = (member.tables[n].astype(np.int64) + layer.max_sum + 1) // 2
+        t = (member.layers[n]["thresholds"].astype(np.int64) + layer.max_sum + 1) // 2
         t = t.reshape(layer.outputs // fold.pe, -1)
         image += bits.stream_words(t, layer.popcount_bits)
     return image
@@ -46,7 +46,7 @@ def bias_words(model, folding, engine):
     layer, fold = model.layers[-1], folding.layers[-1]
     image = []
     for member in _members(model, folding, engine):
-        offset = member.tables[-1].astype(np.int64) - layer.max_sum
+        offset = member.layers[-1]["bias"].astype(np.int64) - layer.max_sum
         codes = offset.reshape(-1, fold.pe) & ((1 << model.score_bits) - 1)
         image += bits.stream_words(codes, model.score_bits)
     return image

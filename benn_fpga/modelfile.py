@@ -12,13 +12,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from benn_fpga import layers as kinds
 from benn_fpga.errors import BennError
 from benn_fpga.output import write_atomically
-from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Dense, Encoder, Ensemble, Member
+from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Encoder, Ensemble, Member
 
 __all__ = ["VERSION", "load", "save"]
 
-VERSION = 1
+VERSION = 2
 _MAX_HEADER = 1 << 20
 _MAX_FILE = 1 << 32
 _DTYPES = {"U64": np.uint64, "I32": np.int32}
@@ -64,26 +65,26 @@ def _read(file):
     shape = _list(encoder, "shape", int)
     if levels[0] > _product(shape) or levels[1] > 256:
         raise BennError("encoder thresholds do not fit its shape; the file is damaged")
-    layers = tuple(Dense(**_exact(item, Dense)) for item in _list(header, "layers", dict))
+    layers = tuple(kinds.from_json(item) for item in _list(header, "layers", dict))
     members = header["members"]
     if not isinstance(members, int) or not 1 <= members <= MAX_MEMBERS:
         raise BennError(f"members must be 1 to {MAX_MEMBERS}, not {members!r}")
     expected = {"encoder.thresholds", "vote.weights"}
     _shape(file, "vote.weights", np.int32, (members,))
     for n, layer in enumerate(layers):
-        expected |= {f"layer{n}.weights", f"layer{n}.tables"}
-        _shape(file, f"layer{n}.weights", np.uint64, (members, *layer.weight_shape))
-        _shape(file, f"layer{n}.tables", np.int32, (members, *layer.table_shape))
+        for key, (size, dtype) in layer.arrays().items():
+            expected.add(f"layer{n}.{key}")
+            _shape(file, f"layer{n}.{key}", dtype, (members, *size))
     surplus = sorted(set(file.keys()) - expected)
     if surplus:
         raise BennError(f"unknown tensor {surplus[0]!r}; the file is damaged")
     arrays = {name: file.get_tensor(name) for name in sorted(expected)}
     model = Ensemble(
         Encoder(encoder.get("kind"), tuple(shape), encoder.get("bits"),
-                arrays["encoder.thresholds"]),
+                arrays["encoder.thresholds"], encoder.get("dropped")),
         layers,
-        tuple(Member(tuple(arrays[f"layer{n}.weights"][k] for n in range(len(layers))),
-                     tuple(arrays[f"layer{n}.tables"][k] for n in range(len(layers))),
+        tuple(Member(tuple({key: arrays[f"layer{n}.{key}"][k] for key in layer.arrays()}
+                           for n, layer in enumerate(layers)),
                      int(arrays["vote.weights"][k]))
               for k in range(members)),
         header["vote"],
@@ -105,16 +106,18 @@ def _header(metadata):
     version = header.get("version")
     if type(version) is not int or version < 1:
         raise BennError(f"format version must be a whole number, not {version!r}")
-    if version > VERSION:
-        raise BennError(f"format version {version} is newer than this program reads ({VERSION}); "
-                        f"upgrade benn_fpga")
+    if version != VERSION:
+        what, do = ("newer", "upgrade benn_fpga") if version > VERSION else \
+            ("older", "train the model again")
+        raise BennError(f"format version {version} is {what} than this program reads ({VERSION}); "
+                        f"{do}")
     kinds = {"format": str, "version": int, "digest": str, "encoder": dict, "layers": list,
              "members": int, "vote": str, "provenance": dict}
     for key, kind in kinds.items():
         if type(header.get(key)) is not kind:
             raise BennError(f"header key {key!r} is missing or of the wrong type")
     for where, got, known in (("header", header, set(kinds)),
-                              ("encoder", header["encoder"], {"kind", "shape", "bits"})):
+                              ("encoder", header["encoder"], {"kind", "shape", "bits", "dropped"})):
         if set(got) - known:
             raise BennError(f"{where} has unknown key {min(set(got) - known)!r}; "
                             f"the file is damaged")
@@ -132,13 +135,6 @@ def _list(obj, key, kind):
     if not all(type(item) is kind for item in items):
         raise BennError(f"header key {key!r} has an item of the wrong type")
     return items
-
-
-def _exact(item, kind):
-    fields = set(kind.__dataclass_fields__)
-    if set(item) != fields:
-        raise BennError(f"layer must have the keys {', '.join(sorted(fields))}, not {sorted(item)}")
-    return item
 
 
 def _product(sizes):

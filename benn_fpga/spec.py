@@ -8,37 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benn_fpga import bits
+from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
+from benn_fpga.layers import MAX_SIZE, MAX_SUM, Dense
 
-__all__ = ["ENCODERS", "VOTES", "Dense", "Encoder", "Ensemble", "Fold", "Folding", "Member"]
+__all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
+           "sources"]
 
 ENCODERS = ("threshold", "thermometer", "planes")
 VOTES = ("hard", "soft")
 
-# Bounds that keep a hostile file from asking for unreasonable memory, and every sum in 32 bits.
-MAX_SIZE = 1 << 24
-MAX_BITS = 8
 MAX_LAYERS = 256
 MAX_MEMBERS = 4096
-MAX_SUM = (1 << 31) - 1
 MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
-
-
-def _whole(noun, value, low, high):
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BennError(f"{noun} must be a whole number from {low} to {high}, not {value!r}")
-
-
-def _array(noun, value, shape, dtype):
-    if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != dtype:
-        got = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-        raise BennError(f"{noun} must be an array of {np.dtype(dtype)} {shape}, not {got}")
-
-
-def _one_of(noun, value, known):
-    if value not in known:
-        raise BennError(f"{noun} must be one of {', '.join(known)}, not {value!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +28,8 @@ class Encoder:
     """Turns raw values, one byte each, into the elements that the first layer reads.
 
     ``threshold``: element = [value >= t]. ``thermometer``: ``levels`` elements per value, element j
-    = [value >= t[j]], t sorted. ``planes``: the value itself, an element of ``bits`` bits.
+    = [value >= t[j]], t sorted. ``planes``: the value itself, an element of ``bits`` bits, or of
+    fewer if its ``dropped`` low bits are left out.
 
     Parameters
     ----------
@@ -54,23 +37,26 @@ class Encoder:
     shape : shape of one input, (rows, columns, channels) or (features,)
     bits : width of a raw value, 1 to 8
     thresholds : int32 (1, levels) common to all values, or (values, levels); (1, 0) for ``planes``
+    dropped : low bits of a value that ``planes`` leaves out
     """
 
     kind: str
     shape: tuple[int, ...]
     bits: int
     thresholds: np.ndarray
+    dropped: int = 0
 
     def __post_init__(self):
-        _one_of("Encoder", self.kind, ENCODERS)
+        one_of("Encoder", self.kind, ENCODERS)
         if not isinstance(self.shape, tuple) or len(self.shape) not in (1, 3):
             raise BennError(f"Input shape must be (rows, columns, channels) or (features,), "
                             f"not {self.shape!r}")
         for size in self.shape:
-            _whole("Input size", size, 1, MAX_SIZE)
+            whole("Input size", size, 1, MAX_SIZE)
         if self.values > MAX_SIZE:
             raise BennError(f"Input of {self.values} values is larger than the limit {MAX_SIZE}")
-        _whole("Encoder bits", self.bits, 1, 8)
+        whole("Encoder bits", self.bits, 1, 8)
+        whole("Dropped bits", self.dropped, 0, self.bits - 1 if self.kind == "planes" else 0)
         t = self.thresholds
         if not isinstance(t, np.ndarray) or t.ndim != 2 or t.dtype != np.int32:
             raise BennError("Encoder thresholds must be an int32 array with two axes")
@@ -95,7 +81,7 @@ class Encoder:
     @property
     def element_bits(self):
         """Bits of one element that the first layer reads."""
-        return self.bits if self.kind == "planes" else 1
+        return self.bits - self.dropped if self.kind == "planes" else 1
 
     @property
     def elements_per_value(self):
@@ -106,68 +92,14 @@ class Encoder:
         """Elements in one encoded frame."""
         return self.values * self.elements_per_value
 
-    def describe(self):
-        return {"kind": self.kind, "shape": list(self.shape), "bits": self.bits}
-
-
-@dataclass(frozen=True)
-class Dense:
-    """A fully connected layer: ``s = dot(w, x)`` per output, then thresholds or a bias.
-
-    ``output_bits`` of 0 makes it the score layer: ``s + bias``, no thresholds.
-    """
-
-    inputs: int
-    outputs: int
-    weight_bits: int = 1
-    input_bits: int = 1
-    output_bits: int = 1
-
-    def __post_init__(self):
-        _whole("Layer inputs", self.inputs, 1, MAX_SIZE)
-        _whole("Layer outputs", self.outputs, 1, MAX_SIZE)
-        _whole("Weight bits", self.weight_bits, 1, MAX_BITS)
-        _whole("Input bits", self.input_bits, 1, MAX_BITS)
-        _whole("Output bits", self.output_bits, 0, MAX_BITS)
-        if self.max_sum > MAX_SUM // 4:
-            raise BennError(f"Layer of {self.inputs} inputs sums up to {self.max_sum}, "
-                            f"over the limit {MAX_SUM // 4}; use fewer inputs or bits")
-
     @property
-    def max_sum(self):
-        """``s`` lies in -max_sum..max_sum, in steps of 2."""
-        return self.inputs * ((1 << self.weight_bits) - 1) * ((1 << self.input_bits) - 1)
-
-    @property
-    def levels(self):
-        """Thresholds per output."""
-        return (1 << self.output_bits) - 1
-
-    @property
-    def is_scores(self):
-        return self.output_bits == 0
-
-    @property
-    def popcount_bits(self):
-        """Width of the weighted popcount ``P = (s + max_sum) / 2`` and of its thresholds."""
-        return (self.max_sum + 1).bit_length()
-
-    @property
-    def weight_shape(self):
-        return (self.outputs, self.weight_bits, bits.words(self.inputs))
-
-    @property
-    def table_shape(self):
-        """Shape of what follows the sum: thresholds (outputs, levels) or bias (outputs,)."""
-        return (self.outputs,) if self.is_scores else (self.outputs, self.levels)
-
-    @property
-    def stored_bits(self):
-        """Bits of weights."""
-        return self.inputs * self.outputs * self.weight_bits
+    def output_shape(self):
+        """The encoded frame; the elements of a value are channels, or features, side by side."""
+        return (*self.shape[:-1], self.shape[-1] * self.elements_per_value)
 
     def describe(self):
-        return dataclasses.asdict(self)
+        return {"kind": self.kind, "shape": list(self.shape), "bits": self.bits,
+                "dropped": self.dropped}
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,38 +108,43 @@ class Member:
 
     Parameters
     ----------
-    weights : per layer, uint64 planes of shape ``layer.weight_shape``
-    tables : per layer, int32 of shape ``layer.table_shape``: thresholds; bias of the score layer
+    layers : per layer, its arrays by name, as ``layer.arrays()`` says
     vote_weight : the integer this member's vote counts
     """
 
-    weights: tuple[np.ndarray, ...]
-    tables: tuple[np.ndarray, ...]
+    layers: tuple[dict[str, np.ndarray], ...]
     vote_weight: int = 1
 
     def __post_init__(self):
-        _whole("Vote weight", self.vote_weight, -(1 << 15), 1 << 15)
+        whole("Vote weight", self.vote_weight, -(1 << 15), 1 << 15)
 
     def check(self, layers, name):
         """Raise if the arrays do not fit the layers; ``name`` goes into the message."""
-        if len(self.weights) != len(layers) or len(self.tables) != len(layers):
-            raise BennError(f"{name} must have {len(layers)} layers, not {len(self.weights)}")
-        for n, (layer, w, t) in enumerate(zip(layers, self.weights, self.tables, strict=True)):
-            where = f"{name}, layer {n}"
-            _array(f"{where}: weights", w, layer.weight_shape, np.uint64)
-            tail = layer.inputs % bits.WORD
-            if tail and (w[..., -1] >> np.uint64(tail)).any():
-                raise BennError(f"{where}: weight bits past input {layer.inputs - 1} must be 0")
-            kind = "bias" if layer.is_scores else "thresholds"
-            _array(f"{where}: {kind}", t, layer.table_shape, np.int32)
-            limit = layer.max_sum
-            if layer.is_scores:
-                if (np.abs(t.astype(np.int64)) > MAX_SUM // 4).any():
-                    raise BennError(f"{where}: bias must lie in ±{MAX_SUM // 4}")
-            elif (t < -limit).any() or (t > limit + 1).any():
-                raise BennError(f"{where}: thresholds must lie in {-limit}..{limit + 1}")
-            elif (np.diff(t, axis=1) < 0).any():
-                raise BennError(f"{where}: thresholds of an output must be sorted")
+        if len(self.layers) != len(layers):
+            raise BennError(f"{name} must have {len(layers)} layers, not {len(self.layers)}")
+        for n, (layer, arrays) in enumerate(zip(layers, self.layers, strict=True)):
+            expected = layer.arrays()
+            if set(arrays) != set(expected):
+                raise BennError(f"{name}, layer {n} must have the arrays {sorted(expected)}, "
+                                f"not {sorted(arrays)}")
+            for key, (shape, dtype) in expected.items():
+                array(f"{name}, layer {n}: {key}", arrays[key], shape, dtype)
+        limits = self.limits(layers)
+        for n, (layer, arrays) in enumerate(zip(layers, self.layers, strict=True)):
+            layer.check(f"{name}, layer {n}", arrays, [limits[i] for i in sources(layer, n)])
+
+    def limits(self, layers):
+        """Per layer, the largest absolute integer it can give; of codes None."""
+        limits = {None: None}
+        for n, (layer, arrays) in enumerate(zip(layers, self.layers, strict=True)):
+            inputs = [limits[i] for i in sources(layer, n)]
+            limits[n] = None if layer.output_bits else layer.limit(arrays, inputs)
+        return limits
+
+
+def sources(layer, n):
+    """Indices of the layers that layer ``n`` reads; None is the encoder."""
+    return tuple((n - 1 if n else None) if source is None else source for source in layer.sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,39 +156,58 @@ class Ensemble:
     """
 
     encoder: Encoder
-    layers: tuple[Dense, ...]
+    layers: tuple
     members: tuple[Member, ...]
     vote: str = "soft"
     provenance: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        _one_of("Vote", self.vote, VOTES)
-        _whole("Number of layers", len(self.layers), 1, MAX_LAYERS)
-        _whole("Number of members", len(self.members), 1, MAX_MEMBERS)
-        size, width, source = self.encoder.outputs, self.encoder.element_bits, "encoder"
-        for n, layer in enumerate(self.layers):
-            if (layer.inputs, layer.input_bits) != (size, width):
-                raise BennError(f"Layer {n} reads {layer.inputs} elements of {layer.input_bits} "
-                                f"bit, but the {source} gives {size} of {width} bit")
-            if layer.is_scores != (n == len(self.layers) - 1):
-                raise BennError(f"Layer {n}: the last layer, and only it, has output_bits 0")
-            size, width, source = layer.outputs, layer.output_bits, f"layer {n}"
-        _whole("Number of classes", self.classes, 2, MAX_CLASSES)
+        one_of("Vote", self.vote, VOTES)
+        whole("Number of layers", len(self.layers), 1, MAX_LAYERS)
+        whole("Number of members", len(self.members), 1, MAX_MEMBERS)
+        self._check_wiring()
+        whole("Number of classes", self.classes, 2, MAX_CLASSES)
         for k, member in enumerate(self.members):
             member.check(self.layers, f"member {k}")
         if self.max_total > MAX_SUM // 2:
             raise BennError(f"Votes sum up to {self.max_total}, over the limit {MAX_SUM // 2} at "
                             f"which a margin fits 32 bits; use smaller vote weights")
 
+    def _check_wiring(self):
+        """Raise unless every layer can read what its sources give, and the last gives scores."""
+        given = {None: (self.encoder.output_shape, self.encoder.element_bits, "the encoder")}
+        read = {len(self.layers) - 1}
+        for n, layer in enumerate(self.layers):
+            for source in sources(layer, n):
+                if source is not None:
+                    whole(f"Source of layer {n}", source, 0, n - 1)
+                shape, width, name = given[source]
+                read.add(source)
+                flat = isinstance(layer, Dense)
+                if layer.input_shape != ((math.prod(shape),) if flat else shape):
+                    raise BennError(f"Layer {n} ({layer.kind}) reads {_size(layer.input_shape)} "
+                                    f"elements, but {name} gives {_size(shape)}")
+                if layer.input_bits != width:
+                    raise BennError(f"Layer {n} ({layer.kind}) reads {_bits(layer.input_bits)}, "
+                                    f"but {name} gives {_bits(width)}")
+            given[n] = layer.output_shape, layer.output_bits, f"layer {n}"
+        unread = set(range(len(self.layers))) - read
+        if unread:
+            raise BennError(f"Layer {min(unread)} is read by no other layer")
+        last = self.layers[-1]
+        if last.output_bits or math.prod(last.output_shape) != last.output_shape[-1]:
+            raise BennError(f"The last layer must give one integer per class, not "
+                            f"{_size(last.output_shape)} of {_bits(last.output_bits)}")
+
     @property
     def classes(self):
-        return self.layers[-1].outputs
+        return self.layers[-1].output_shape[-1]
 
     @property
     def max_score(self):
         """Largest absolute score of any member."""
-        bias = max(int(np.abs(m.tables[-1].astype(np.int64)).max()) for m in self.members)
-        return self.layers[-1].max_sum + bias
+        last = len(self.layers) - 1
+        return max(member.limits(self.layers)[last] for member in self.members)
 
     @property
     def max_total(self):
@@ -274,6 +230,11 @@ class Ensemble:
         """Bits of weights in all members."""
         return len(self.members) * sum(layer.stored_bits for layer in self.layers)
 
+    @property
+    def operations(self):
+        """One-bit products that all members compute for a frame."""
+        return len(self.members) * sum(layer.operations for layer in self.layers)
+
     def describe(self):
         """All that is not an array, as JSON."""
         return {
@@ -290,17 +251,17 @@ class Ensemble:
             "encoder.thresholds": self.encoder.thresholds,
             "vote.weights": np.array([m.vote_weight for m in self.members], np.int32),
         }
-        for n in range(len(self.layers)):
-            arrays[f"layer{n}.weights"] = np.stack([m.weights[n] for m in self.members])
-            arrays[f"layer{n}.tables"] = np.stack([m.tables[n] for m in self.members])
+        for n, layer in enumerate(self.layers):
+            for key in layer.arrays():
+                arrays[f"layer{n}.{key}"] = np.stack([m.layers[n][key] for m in self.members])
         return arrays
 
     def digest(self):
         """SHA-256 of everything in the model, in hex."""
         sha = hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode())
-        for name, array in sorted(self.tensors().items()):
-            sha.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            sha.update(np.ascontiguousarray(array).tobytes())
+        for name, tensor in sorted(self.tensors().items()):
+            sha.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
+            sha.update(np.ascontiguousarray(tensor).tobytes())
         return sha.hexdigest()
 
     def save(self, path):
@@ -322,8 +283,8 @@ class Fold:
     simd: int
 
     def __post_init__(self):
-        _whole("PE", self.pe, 1, MAX_SIZE)
-        _whole("SIMD", self.simd, 1, MAX_SIZE)
+        whole("PE", self.pe, 1, MAX_SIZE)
+        whole("SIMD", self.simd, 1, MAX_SIZE)
 
 
 @dataclass(frozen=True)
@@ -343,9 +304,9 @@ class Folding:
     bus: int = 64
 
     def __post_init__(self):
-        _whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
-        _whole("Members in parallel", self.parallel, 1, MAX_MEMBERS)
-        _whole("Bus width", self.bus, 8, 1 << 16)
+        whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
+        whole("Members in parallel", self.parallel, 1, MAX_MEMBERS)
+        whole("Bus width", self.bus, 8, 1 << 16)
         if self.bus % 8:
             raise BennError(f"Bus width must be a multiple of 8, not {self.bus}")
 
@@ -355,6 +316,9 @@ class Folding:
             raise BennError(f"Folding has {len(self.layers)} layers, "
                             f"but the model has {len(model.layers)}")
         for n, (fold, layer) in enumerate(zip(self.layers, model.layers, strict=True)):
+            if not isinstance(layer, Dense):
+                raise BennError(f"Layer {n} is {layer.kind}, for which there is no hardware yet; "
+                                f"use a network of dense layers")
             _divides(f"PE {fold.pe}", fold.pe, layer.outputs, f"outputs of layer {n}")
             _divides(f"SIMD {fold.simd}", fold.simd, layer.inputs, f"inputs of layer {n}")
         members = len(model.members)
@@ -385,6 +349,14 @@ class Folding:
                                 f"not {item!r}")
             folds.append(Fold(**item))
         return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64))
+
+
+def _size(shape):
+    return " x ".join(map(str, shape))
+
+
+def _bits(width):
+    return f"codes of {width} bit" if width else "integers"
 
 
 def _divides(what, part, whole, noun):

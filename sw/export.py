@@ -26,7 +26,7 @@ def export(network, encoder, x, vote="soft", vote_weights=None):
 def fold(network, vote_weights=None):
     """The :class:`Member` of each network; every threshold is proved for every possible sum."""
     count = network.members
-    weights, tables = [[] for _ in range(count)], [[] for _ in range(count)]
+    arrays = [[] for _ in range(count)]
     for n, layer in enumerate(network.layers):
         shape, integers = layer.shape, layer.integers().long().numpy()
         top = (1 << shape.weight_bits) - 1
@@ -40,11 +40,11 @@ def fold(network, vote_weights=None):
                 batchnorm.prove(shape, table, flip, _activation(layer, k),
                                 f"member {k}, layer {n}")
                 codes = np.where(flip[:, None], top - codes, codes)
-            weights[k].append(bits.planes(codes, shape.weight_bits))
-            tables[k].append(table)
+            arrays[k].append({"weights": bits.planes(codes, shape.weight_bits),
+                              "bias" if shape.is_scores else "thresholds": table})
     vote_weights = [1] * count if vote_weights is None else vote_weights
-    return tuple(Member(tuple(w), tuple(t), int(a))
-                 for w, t, a in zip(weights, tables, vote_weights, strict=True))
+    return tuple(Member(tuple(layers), int(vote))
+                 for layers, vote in zip(arrays, vote_weights, strict=True))
 
 
 def _activation(layer, k):

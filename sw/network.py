@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from benn_fpga import golden
 from benn_fpga.errors import BennError
-from benn_fpga.spec import Dense
+from benn_fpga.layers import Dense
 from benn_fpga.sw import quantize
 
 __all__ = ["EXACT", "Layer", "Network", "shapes", "values"]

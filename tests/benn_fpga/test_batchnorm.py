@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benn_fpga import BennError, batchnorm
-from benn_fpga.spec import Dense
+from benn_fpga.layers import Dense
 
 
 def exact(layer, mean, scale, beta):

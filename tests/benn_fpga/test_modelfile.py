@@ -134,8 +134,13 @@ def test_a_huge_file_is_not_read(path, content):
 
 
 def test_newer_version(path, content):
-    refuses(path, edit(content, lambda h: h.update(version=2)),
-            "format version 2 is newer than this program reads (1); upgrade benn_fpga")
+    refuses(path, edit(content, lambda h: h.update(version=3)),
+            "format version 3 is newer than this program reads (2); upgrade benn_fpga")
+
+
+def test_older_version(path, content):
+    refuses(path, edit(content, lambda h: h.update(version=1)),
+            "format version 1 is older than this program reads (2); train the model again")
 
 
 @pytest.mark.parametrize("version", [0, -1, "1", None, 1.0])
@@ -198,9 +203,9 @@ def test_deep_header(path, content):
 
 
 @pytest.mark.parametrize("name", ["encoder.thresholds", "vote.weights", "layer1.weights",
-                                  "layer0.tables"])
+                                  "layer0.thresholds"])
 def test_tensor_missing_or_of_another_type(path, name):
-    header = json.dumps({"format": "benn", "version": 1, "digest": MODEL.digest(),
+    header = json.dumps({"format": "benn", "version": modelfile.VERSION, "digest": MODEL.digest(),
                          **MODEL.describe()})
     tensors = MODEL.tensors()
     save_file({**tensors, name: tensors[name].astype(np.int16)}, path, {"benn": header})

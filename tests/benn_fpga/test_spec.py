@@ -5,7 +5,8 @@ import pytest
 
 import draw
 from benn_fpga.errors import BennError
-from benn_fpga.spec import Dense, Encoder, Fold, Folding
+from benn_fpga.layers import Dense
+from benn_fpga.spec import Encoder, Fold, Folding
 
 
 def refuses(message, make, *args, **kwargs):
@@ -73,7 +74,7 @@ def test_encoder_sizes():
 def test_layer_sizes():
     layer = Dense(100, 10, 2, 3, 2)
     assert (layer.max_sum, layer.levels, layer.stored_bits) == (100 * 3 * 7, 3, 2000)
-    assert (layer.weight_shape, layer.table_shape) == ((10, 2, 2), (10, 3))
+    assert layer.arrays() == {"weights": ((10, 2, 2), np.uint64), "thresholds": ((10, 3), np.int32)}
     assert layer.max_sum + 1 < 1 << layer.popcount_bits
 
 
@@ -88,8 +89,12 @@ def ensemble(**changes):
     return dataclasses.replace(MODEL, **changes)
 
 
-def changed(arrays, n, value):
-    return (*arrays[:n], value, *arrays[n + 1:])
+LAYERS = MODEL.members[0].layers
+
+
+def put(n, name, value, layers=LAYERS):
+    """A member whose array ``name`` of layer ``n`` is another."""
+    return member(layers=(*layers[:n], {**layers[n], name: value}, *layers[n + 1:]))
 
 
 def test_wrong_vote_weight():
@@ -97,52 +102,53 @@ def test_wrong_vote_weight():
             member, vote_weight=32769)
 
 
-WEIGHTS, TABLES = MODEL.members[0].weights, MODEL.members[0].tables
-
-
-@pytest.mark.parametrize(("message", "changes"), [
-    ("member 1 must have 3 layers, not 2", {"weights": WEIGHTS[:2]}),
+@pytest.mark.parametrize(("message", "wrong"), [
+    ("member 1 must have 3 layers, not 2", lambda: member(layers=LAYERS[:2])),
+    ("member 1, layer 0 must have the arrays ['thresholds', 'weights'], not "
+     "['bias', 'thresholds', 'weights']", lambda: put(0, "bias", 0)),
     ("member 1, layer 0: weights must be an array of uint64 (12, 1, 1), not int64 (12, 1, 1)",
-     {"weights": changed(WEIGHTS, 0, WEIGHTS[0].astype(np.int64))}),
+     lambda: put(0, "weights", LAYERS[0]["weights"].astype(np.int64))),
     ("member 1, layer 0: weights must be an array of uint64 (12, 1, 1), not 'x'",
-     {"weights": changed(WEIGHTS, 0, "x")}),
+     lambda: put(0, "weights", "x")),
     ("member 1, layer 1: weight bits past input 11 must be 0",
-     {"weights": changed(WEIGHTS, 1, WEIGHTS[1] | np.uint64(1 << 12))}),
+     lambda: put(1, "weights", LAYERS[1]["weights"] | np.uint64(1 << 12))),
     ("member 1, layer 1: thresholds must be an array of int32 (8, 1), not int32 (7, 1)",
-     {"tables": changed(TABLES, 1, TABLES[1][:7])}),
+     lambda: put(1, "thresholds", LAYERS[1]["thresholds"][:7])),
     ("member 1, layer 2: bias must be an array of int32 (5,), not int32 (4,)",
-     {"tables": changed(TABLES, 2, TABLES[2][:4])}),
+     lambda: put(2, "bias", LAYERS[2]["bias"][:4])),
     ("member 1, layer 0: thresholds must lie in -16..17",
-     {"tables": changed(TABLES, 0, TABLES[0] * 0 + 18)}),
+     lambda: put(0, "thresholds", LAYERS[0]["thresholds"] * 0 + 18)),
     ("member 1, layer 0: thresholds must lie in -16..17",
-     {"tables": changed(TABLES, 0, TABLES[0] * 0 - 17)}),
+     lambda: put(0, "thresholds", LAYERS[0]["thresholds"] * 0 - 17)),
     ("member 1, layer 2: bias must lie in ±536870911",
-     {"tables": changed(TABLES, 2, TABLES[2] * 0 + (1 << 29))}),
+     lambda: put(2, "bias", LAYERS[2]["bias"] * 0 + (1 << 29))),
     ("member 1, layer 2: bias must lie in ±536870911",
-     {"tables": changed(TABLES, 2, np.full_like(TABLES[2], -(1 << 31)))}),
+     lambda: put(2, "bias", np.full_like(LAYERS[2]["bias"], -(1 << 31)))),
 ])
-def test_wrong_member(message, changes):
-    refuses(message, ensemble, members=(MODEL.members[0], member(**changes)))
+def test_wrong_member(message, wrong):
+    refuses(message, ensemble, members=(MODEL.members[0], wrong()))
 
 
 def test_thresholds_must_be_sorted():
     model = draw.random_model(np.random.default_rng(0), activation_bits=2, members=1)
-    tables = changed(model.members[0].tables, 0, model.members[0].tables[0][:, ::-1].copy())
+    layers = model.members[0].layers
+    wrong = put(0, "thresholds", layers[0]["thresholds"][:, ::-1].copy(), layers)
     refuses("member 0, layer 0: thresholds of an output must be sorted", dataclasses.replace,
-            model, members=(dataclasses.replace(model.members[0], tables=tables),))
+            model, members=(wrong,))
 
 
 @pytest.mark.parametrize(("message", "changes"), [
     ("Vote must be one of hard, soft, not 'loud'", {"vote": "loud"}),
     ("Number of layers must be a whole number from 1 to 256, not 0", {"layers": ()}),
     ("Number of members must be a whole number from 1 to 4096, not 0", {"members": ()}),
-    ("Layer 0 reads 15 elements of 1 bit, but the encoder gives 16 of 1 bit",
+    ("Layer 0 (dense) reads 15 elements, but the encoder gives 4 x 4 x 1",
      {"layers": (Dense(15, 12), *MODEL.layers[1:])}),
-    ("Layer 1 reads 12 elements of 2 bit, but the layer 0 gives 12 of 1 bit",
+    ("Layer 1 (dense) reads codes of 2 bit, but layer 0 gives codes of 1 bit",
      {"layers": (MODEL.layers[0], Dense(12, 8, 1, 2), MODEL.layers[2])}),
-    ("Layer 1: the last layer, and only it, has output_bits 0",
+    ("Layer 2 (dense) reads codes of 1 bit, but layer 1 gives integers",
      {"layers": (MODEL.layers[0], Dense(12, 8, 1, 1, 0), MODEL.layers[2])}),
-    ("Layer 1: the last layer, and only it, has output_bits 0", {"layers": MODEL.layers[:2]}),
+    ("The last layer must give one integer per class, not 8 of codes of 1 bit",
+     {"layers": MODEL.layers[:2]}),
     ("Number of classes must be a whole number from 2 to 65536, not 1",
      {"layers": (Dense(16, 1, 1, 1, 0),)}),
     ("Number of classes must be a whole number from 2 to 65536, not 65537",
@@ -153,8 +159,8 @@ def test_wrong_ensemble(message, changes):
 
 
 def test_votes_must_fit_32_bits():
-    bias = changed(TABLES, 2, TABLES[2] * 0 + (1 << 29) - 1)
-    heavy = member(tables=bias, vote_weight=5)
+    heavy = put(2, "bias", LAYERS[2]["bias"] * 0 + (1 << 29) - 1)
+    heavy = dataclasses.replace(heavy, vote_weight=5)
     refuses("Votes sum up to 2684354595, over the limit 1073741823 at which a margin fits "
             "32 bits; use smaller vote weights",
             ensemble, members=(heavy,))
@@ -180,13 +186,11 @@ def test_digest_sees_every_part():
         yield ensemble(provenance={"seed": 1})
         yield ensemble(members=MODEL.members[:2])
         yield ensemble(members=(member(vote_weight=2), *MODEL.members[1:]))
-        for n in range(3):
-            flipped = WEIGHTS[n].copy()
-            flipped[0, 0, 0] ^= np.uint64(1)
-            yield ensemble(members=(member(weights=changed(WEIGHTS, n, flipped)),
-                                    *MODEL.members[1:]))
-            moved = changed(TABLES, n, np.clip(TABLES[n] + 1, None, 17 if n == 0 else 9))
-            yield ensemble(members=(member(tables=moved), *MODEL.members[1:]))
+        for n, arrays in enumerate(LAYERS):
+            for name, array in arrays.items():
+                moved = array.copy()
+                moved.flat[0] -= np.sign(array.flat[0]) or -1
+                yield ensemble(members=(put(n, name, moved), *MODEL.members[1:]))
     found = [model.digest() for model in digests()]
     assert len(set(found)) == len(found)
 

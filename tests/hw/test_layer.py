@@ -8,7 +8,8 @@ import draw
 import rtl
 from benn_fpga import bits, golden, images, schedule
 from benn_fpga.hw.layer import Layer
-from benn_fpga.spec import Dense, Encoder, Ensemble, Fold, Folding, Member
+from benn_fpga.layers import Dense
+from benn_fpga.spec import Encoder, Ensemble, Fold, Folding, Member
 
 FOLDS = [(1, 1), (1, 12), (6, 1), (2, 4), (3, 6), (6, 12)]
 CASES = {"binary": (1, 1, 1), "8-bit input": (1, 8, 1), "two bits": (2, 2, 2), "scores": (1, 1, 0),

@@ -4,10 +4,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from benn_fpga import bits
-from benn_fpga.spec import ENCODERS, VOTES, Dense, Encoder, Ensemble, Fold, Folding, Member
+from benn_fpga.layers import Add, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.spec import (
+    ENCODERS,
+    VOTES,
+    Encoder,
+    Ensemble,
+    Fold,
+    Folding,
+    Member,
+    sources,
+)
 
-__all__ = ["divisors", "foldings", "models", "random_folding", "random_frames", "random_model",
-           "random_table"]
+__all__ = ["conv_models", "divisors", "foldings", "models", "random_arrays", "random_ensemble",
+           "random_folding", "random_frames", "random_model", "random_table"]
 
 
 def divisors(n):
@@ -21,15 +31,57 @@ def _encoder(rng, kind, shape, raw_bits, levels, per_value):
     return Encoder(kind, tuple(shape), raw_bits, np.sort(thresholds, axis=1).astype(np.int32))
 
 
+def _thresholds(rng, shape, spread, limit):
+    """Around the sums that occur, now and then one of "always" or "never"; sorted."""
+    table = rng.integers(-spread, spread + 1, shape)
+    extreme = np.where(rng.random(shape) < 0.5, -limit, limit + 1)
+    table = np.where(rng.random(shape) < 0.05, extreme, table)
+    return np.sort(table.clip(-limit, limit + 1), axis=-1).astype(np.int32)
+
+
 def random_table(rng, layer):
-    """Thresholds around the sums that occur, now and then one of "always" or "never"; or a bias."""
+    """Thresholds or bias of a layer of products."""
     spread = max(2, int(2 * (layer.max_sum * layer.max_sum / layer.inputs) ** 0.5))
-    table = rng.integers(-spread, spread + 1, layer.table_shape)
     if layer.is_scores:
-        return table.astype(np.int32)
-    extreme = np.where(rng.random(table.shape) < 0.5, -layer.max_sum, layer.max_sum + 1)
-    table = np.where(rng.random(table.shape) < 0.05, extreme, table)
-    return np.sort(table.clip(-layer.max_sum, layer.max_sum + 1), axis=-1).astype(np.int32)
+        return rng.integers(-spread, spread + 1, layer.outputs).astype(np.int32)
+    return _thresholds(rng, (layer.outputs, layer.levels), spread, layer.max_sum)
+
+
+def random_arrays(rng, layer, inputs):
+    """What a member stores for ``layer``; ``inputs`` are the limits of its sources."""
+    if isinstance(layer, (Dense, Conv)):
+        codes = rng.integers(0, 1 << layer.weight_bits, (layer.outputs, layer.inputs))
+        table = random_table(rng, layer)
+        return {"weights": bits.planes(codes, layer.weight_bits),
+                "bias" if layer.is_scores else "thresholds": table}
+    if isinstance(layer, Scale):
+        size = layer.shape[2]
+        return {"gain": rng.integers(-99, 100, size).astype(np.int32),
+                "bias": rng.integers(-9, 10, size).astype(np.int32)}
+    arrays = {}
+    if isinstance(layer, SumPool) and layer.output_bits:
+        limit = layer.max_sum(inputs)
+        shape, _ = layer.arrays()["thresholds"]
+        arrays["thresholds"] = _thresholds(rng, shape, max(1, limit // 4), limit)
+        if layer.relu:
+            reach = inputs[0] // 2 + 1
+            arrays["active"] = rng.integers(-reach, reach + 1, layer.channels).astype(np.int32)
+    return arrays
+
+
+def random_ensemble(rng, encoder, layers, *, members=1, vote="soft", vote_weights=None):
+    """An ensemble of random integers with these layers."""
+    if vote_weights is None:
+        vote_weights = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], members).tolist()
+    drawn = []
+    for vote_weight in vote_weights:
+        arrays, limits = [], {None: None}
+        for n, layer in enumerate(layers):
+            inputs = [limits[source] for source in sources(layer, n)]
+            arrays.append(random_arrays(rng, layer, inputs))
+            limits[n] = None if layer.output_bits else layer.limit(arrays[-1], inputs)
+        drawn.append(Member(tuple(arrays), vote_weight))
+    return Ensemble(encoder, tuple(layers), tuple(drawn), vote, {})
 
 
 def _per_layer(bits_, layers):
@@ -50,15 +102,8 @@ def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, 
     weight_bits = _per_layer(weight_bits, len(hidden) + 1)
     layers = tuple(Dense(sizes[n], sizes[n + 1], weight_bits[n], widths[n], widths[n + 1])
                    for n in range(len(hidden) + 1))
-    if vote_weights is None:
-        vote_weights = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], members).tolist()
-    drawn = []
-    for vote_weight in vote_weights:
-        codes = [rng.integers(0, 1 << w.weight_bits, (w.outputs, w.inputs)) for w in layers]
-        weights = [bits.planes(c, w.weight_bits) for c, w in zip(codes, layers, strict=True)]
-        tables = [random_table(rng, w) for w in layers]
-        drawn.append(Member(tuple(weights), tuple(tables), vote_weight))
-    return Ensemble(first, layers, tuple(drawn), vote, {})
+    return random_ensemble(rng, first, layers, members=members, vote=vote,
+                           vote_weights=vote_weights)
 
 
 def random_folding(rng, model, bus=None):
@@ -110,3 +155,66 @@ def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128)):
                        draw(st.sampled_from(divisors(layer.inputs)))) for layer in model.layers)
     return Folding(folds, draw(st.sampled_from(divisors(len(model.members)))),
                    draw(st.sampled_from(buses)))
+
+
+@st.composite
+def windows(draw, shape, *, kernel=3):
+    """Kernel, stride and padding of a window that fits an image of ``shape``."""
+    size = tuple(draw(st.integers(1, min(kernel, n))) for n in shape[:2])
+    return {"shape": shape, "kernel": size, "stride": draw(st.integers(1, 3)),
+            "padding": draw(st.integers(0, min(size) - 1))}
+
+
+@st.composite
+def convs(draw, shape, input_bits, output_bits, *, max_bits=2, max_width=6):
+    """A convolution of an image of ``shape``; with groups now and then."""
+    groups = draw(st.sampled_from(divisors(shape[2])))
+    return Conv(**draw(windows(shape)), outputs=groups * draw(st.integers(1, max_width // 2)),
+                weight_bits=draw(st.integers(1, max_bits)), input_bits=input_bits,
+                output_bits=output_bits, groups=groups)
+
+
+@st.composite
+def conv_models(draw, *, max_blocks=3, max_side=7, max_bits=2, max_members=2):
+    """Any small convolutional ensemble: blocks of every kind, in any order, then a head."""
+    side = st.integers(1, max_side)
+    encoder = _encoder(np.random.default_rng(draw(st.integers(0, 99))),
+                       draw(st.sampled_from(ENCODERS)),
+                       (draw(side), draw(side), draw(st.integers(1, 3))),
+                       draw(st.integers(1, 4)), draw(st.integers(1, 2)), False)
+    width = st.integers(1, max_bits)
+    layers, shape, code_bits = [], encoder.output_shape, encoder.element_bits
+
+    def put(layer):
+        layers.append(layer)
+        return layer.output_shape, layer.output_bits
+
+    for _ in range(draw(st.integers(1, max_blocks))):
+        kind = draw(st.sampled_from(["plain", "max", "sum", "relu", "residual"]))
+        integers = kind in ("sum", "relu", "residual")
+        shape, code_bits = put(draw(convs(shape, code_bits, 0 if integers else draw(width))))
+        if kind == "max":
+            shape, code_bits = put(MaxPool(**draw(windows(shape)), code_bits=code_bits))
+        if kind in ("sum", "relu"):
+            shape, code_bits = put(SumPool(**draw(windows(shape)), output_bits=draw(width),
+                                           relu=kind == "relu"))
+        if kind == "residual":
+            put(Scale(shape, draw(st.integers(0, 8)), draw(st.integers(4, 12))))
+            start = len(layers) - 1
+            put(SumPool(shape, (1, 1), output_bits=draw(width)))
+            put(Conv(shape, (3, 3), 1, 1, outputs=shape[2], input_bits=layers[-1].output_bits,
+                     output_bits=0) if min(shape[:2]) > 1 else
+                Conv(shape, (1, 1), outputs=shape[2], input_bits=layers[-1].output_bits,
+                     output_bits=0))
+            put(Scale(shape, draw(st.integers(0, 8)), draw(st.integers(4, 12))))
+            put(Add(shape, other=start))
+            shape, code_bits = put(SumPool(shape, (1, 1), output_bits=draw(width)))
+    classes = draw(st.integers(2, 5))
+    if draw(st.booleans()):
+        put(Dense(int(np.prod(shape)), classes, draw(width), code_bits, 0))
+    else:
+        put(Conv(shape, (1, 1), outputs=classes, input_bits=code_bits, output_bits=0))
+        put(SumPool((*shape[:2], classes), shape[:2]))
+    return random_ensemble(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), encoder, layers,
+                           members=draw(st.integers(1, max_members)),
+                           vote=draw(st.sampled_from(VOTES)))

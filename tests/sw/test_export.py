@@ -58,7 +58,7 @@ def test_vote_weights():
 def test_a_flipped_weight_bit_is_refused(layer):
     network, coder, _ = made()
     model, _ = export.export(network, coder, RAW)
-    model.members[1].weights[layer][:, 0, 0] ^= np.uint64(1)
+    model.members[1].layers[layer]["weights"][:, 0, 0] ^= np.uint64(1)
     with pytest.raises(Mismatch, match=r"^export: frame \d+, member 1, class \d: the model scores"):
         export.check(model, network, RAW)
 
@@ -66,7 +66,7 @@ def test_a_flipped_weight_bit_is_refused(layer):
 def test_a_threshold_off_by_one_is_refused():
     network, coder, _ = made()
     model, _ = export.export(network, coder, RAW)
-    model.members[0].tables[0][:] += 2
+    model.members[0].layers[0]["thresholds"][:] += 2
     with pytest.raises(Mismatch, match=r"member 0, class \d: .*; nothing was written"):
         export.check(model, network, RAW)
 

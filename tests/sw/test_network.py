@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from benn_fpga import BennError, presets
-from benn_fpga.spec import Dense
+from benn_fpga.layers import Dense
 from benn_fpga.sw import network
 from benn_fpga.sw.network import Network, shapes, values
 

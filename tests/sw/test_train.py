@@ -86,7 +86,8 @@ def test_same_seed_same_bytes(digits, tmp_path, ensemble):
 
 def test_another_seed_another_model(digits):
     one, other = (train(digits, members=1, seed=seed, **SMALL) for seed in (0, 1))
-    assert (one.members[0].weights[0] != other.members[0].weights[0]).any()
+    assert (one.members[0].layers[0]["weights"]
+            != other.members[0].layers[0]["weights"]).any()
 
 
 def test_the_test_part_is_not_looked_at(digits):

@@ -1,0 +1,447 @@
+"""The layers of a network: what each reads, gives and stores, and how large its numbers can be.
+
+A layer reads the output of the one before it, or of layer ``source``. What passes between layers
+is a vector (features,) or an image (rows, columns, channels) of *codes* of some bits, each standing
+for an odd integer as bits.py says, or of plain *integers* (bits 0). The formulas, for one output
+channel; taps are the elements of a window, and those outside the image are as stated:
+
+========  =======================  ============================================================
+layer     from, to                 computes
+========  =======================  ============================================================
+Dense     codes, codes             how many thresholds ``s = sum of w * x`` reaches
+..        codes, integers          ``s + bias``
+Conv      codes, codes             the same for each window; outside taps are code 0
+..        codes, integers
+MaxPool   codes, codes             largest code of the window; outside taps are ignored
+SumPool   integers, codes          how many thresholds ``S = sum of taps`` reaches; outside taps
+                                   are 0. With ``relu`` only taps that reach ``active`` are added,
+                                   and the thresholds are those for the number of such taps
+..        integers, integers       ``S``
+Scale     integers, integers       ``((gain * x + half) >> shift) + bias``, kept in ``bits`` bits
+Add       integers, integers       sum of two layers
+========  =======================  ============================================================
+"""
+
+import dataclasses
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from benn_fpga import bits
+from benn_fpga.checks import whole
+from benn_fpga.errors import BennError
+
+__all__ = ["KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "MaxPool", "Scale", "SumPool",
+           "from_json"]
+
+# Bounds that keep a hostile file from asking for unreasonable memory, and every sum in 32 bits.
+MAX_SIZE = 1 << 24
+MAX_BITS = 8
+MAX_SUM = (1 << 31) - 1
+MAX_GAIN = (1 << 15) - 1
+MAX_SHIFT = 31
+MAX_INTEGER_BITS = 24
+
+
+def _shape(shape):
+    if not isinstance(shape, tuple) or len(shape) != 3:
+        raise BennError(f"Shape must be (rows, columns, channels), not {shape!r}")
+    for noun, size in zip(("Rows", "Columns", "Channels"), shape, strict=True):
+        whole(noun, size, 1, MAX_SIZE)
+    if math.prod(shape) > MAX_SIZE:
+        raise BennError(f"Image of {math.prod(shape)} elements is over the limit {MAX_SIZE}")
+
+
+def _limit(noun, value):
+    if value > MAX_SUM // 4:
+        raise BennError(f"{noun} up to {value}, over the limit {MAX_SUM // 4}; "
+                        f"use fewer inputs or bits")
+
+
+def _thresholds(where, t, limit):
+    if t.size and (t.min() < -limit or t.max() > limit + 1):
+        raise BennError(f"{where}: thresholds must lie in {-limit}..{limit + 1}")
+    if (np.diff(t, axis=-1) < 0).any():
+        raise BennError(f"{where}: thresholds of an output must be sorted")
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """What all layers have in common."""
+
+    kind: ClassVar[str]
+
+    @property
+    def sources(self):
+        """Indices of the layers it reads; None is the one before."""
+        return (self.source,)
+
+    @property
+    def levels(self):
+        """Thresholds per output."""
+        return (1 << self.output_bits) - 1
+
+    @property
+    def stored_bits(self):
+        """Bits of weights."""
+        return 0
+
+    @property
+    def operations(self):
+        """One-bit products per frame, one for each pair of bit planes."""
+        return 0
+
+    def arrays(self):
+        """Shape and type of each array that a member stores for this layer, by name."""
+        return {}
+
+    def check(self, where, arrays, inputs):
+        """Raise if the numbers in ``arrays`` are out of bounds; ``inputs``: limits of sources."""
+
+    def limit(self, arrays, inputs):
+        """Largest absolute integer it gives; ``inputs``: the same of its sources."""
+        raise NotImplementedError
+
+    def describe(self):
+        return {"kind": self.kind, **dataclasses.asdict(self)}
+
+
+class _Products(_Layer):
+    """Sums of ``inputs`` products each: what Dense and Conv share."""
+
+    def _check_bits(self):
+        whole("Layer outputs", self.outputs, 1, MAX_SIZE)
+        whole("Weight bits", self.weight_bits, 1, MAX_BITS)
+        whole("Input bits", self.input_bits, 1, MAX_BITS)
+        whole("Output bits", self.output_bits, 0, MAX_BITS)
+        _limit(f"Layer of {self.inputs} inputs sums", self.max_sum)
+
+    @property
+    def max_sum(self):
+        """``s`` lies in -max_sum..max_sum, in steps of 2."""
+        return self.inputs * ((1 << self.weight_bits) - 1) * ((1 << self.input_bits) - 1)
+
+    @property
+    def is_scores(self):
+        return self.output_bits == 0
+
+    @property
+    def popcount_bits(self):
+        """Width of the weighted popcount ``P = (s + max_sum) / 2`` and of its thresholds."""
+        return (self.max_sum + 1).bit_length()
+
+    @property
+    def stored_bits(self):
+        return self.inputs * self.outputs * self.weight_bits
+
+    @property
+    def operations(self):
+        return self.stored_bits * self.input_bits * self.positions
+
+    def arrays(self):
+        weights = (self.outputs, self.weight_bits, bits.words(self.inputs))
+        table = {"bias": ((self.outputs,), np.int32)} if self.is_scores else \
+            {"thresholds": ((self.outputs, self.levels), np.int32)}
+        return {"weights": (weights, np.uint64), **table}
+
+    def check(self, where, arrays, inputs):
+        tail = self.inputs % bits.WORD
+        if tail and (arrays["weights"][..., -1] >> np.uint64(tail)).any():
+            raise BennError(f"{where}: weight bits past input {self.inputs - 1} must be 0")
+        if not self.is_scores:
+            _thresholds(where, arrays["thresholds"], self.max_sum)
+        elif (np.abs(arrays["bias"].astype(np.int64)) > MAX_SUM // 4).any():
+            raise BennError(f"{where}: bias must lie in ±{MAX_SUM // 4}")
+
+    def limit(self, arrays, inputs):
+        return self.max_sum + int(np.abs(arrays["bias"].astype(np.int64)).max())
+
+
+@dataclass(frozen=True)
+class Dense(_Products):
+    """A fully connected layer. ``output_bits`` of 0 gives integers, as the score layer does.
+
+    An image is read as the vector that bits.py says it is.
+    """
+
+    kind = "dense"
+    positions = 1
+
+    inputs: int
+    outputs: int
+    weight_bits: int = 1
+    input_bits: int = 1
+    output_bits: int = 1
+    _: KW_ONLY
+    source: int | None = None
+
+    def __post_init__(self):
+        whole("Layer inputs", self.inputs, 1, MAX_SIZE)
+        self._check_bits()
+
+    @property
+    def input_shape(self):
+        return (self.inputs,)
+
+    @property
+    def output_shape(self):
+        return (self.outputs,)
+
+
+@dataclass(frozen=True)
+class _Window(_Layer):
+    """A layer that moves a window over an image."""
+
+    shape: tuple[int, int, int]
+    kernel: tuple[int, int]
+    stride: int = 1
+    padding: int = 0
+    _: KW_ONLY
+    source: int | None = None
+
+    def __post_init__(self):
+        _shape(self.shape)
+        if not isinstance(self.kernel, tuple) or len(self.kernel) != 2:
+            raise BennError(f"Kernel must be (rows, columns), not {self.kernel!r}")
+        whole("Padding", self.padding, 0, MAX_SIZE)
+        whole("Stride", self.stride, 1, MAX_SIZE)
+        for noun, size, kernel in zip(("rows", "columns"), self.shape, self.kernel, strict=False):
+            whole(f"Kernel {noun}", kernel, 1, MAX_SIZE)
+            if kernel > size + 2 * self.padding:
+                raise BennError(f"Kernel of {kernel} {noun} is larger than the image of {size}"
+                                + (f" padded by {self.padding}" if self.padding else ""))
+            if self.padding >= kernel:
+                raise BennError(f"Padding {self.padding} must be less than the kernel's "
+                                f"{kernel} {noun}")
+
+    @property
+    def input_shape(self):
+        return self.shape
+
+    @property
+    def taps(self):
+        return math.prod(self.kernel)
+
+    @property
+    def grid(self):
+        """Rows and columns of windows."""
+        return tuple((size + 2 * self.padding - kernel) // self.stride + 1
+                     for size, kernel in zip(self.shape, self.kernel, strict=False))
+
+    @property
+    def positions(self):
+        """Number of windows."""
+        return math.prod(self.grid)
+
+    @property
+    def channels(self):
+        return self.shape[2]
+
+    @property
+    def output_shape(self):
+        return (*self.grid, self.channels)
+
+
+@dataclass(frozen=True)
+class Conv(_Window, _Products):
+    """A convolution. Its weights are ordered as a window is: row, column, channel fastest.
+
+    With ``groups`` G, output o reads the o // (outputs / G)-th part of the channels.
+    """
+
+    kind = "conv"
+
+    outputs: int = 0
+    weight_bits: int = 1
+    input_bits: int = 1
+    output_bits: int = 1
+    groups: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole("Groups", self.groups, 1, MAX_SIZE)
+        for noun, size in (("channels", self.channels), ("outputs", self.outputs)):
+            if size % self.groups:
+                raise BennError(f"Groups {self.groups} must divide the {size} {noun}")
+        self._check_bits()
+
+    @property
+    def inputs(self):
+        """Products in a sum."""
+        return self.taps * (self.channels // self.groups)
+
+    @property
+    def output_shape(self):
+        return (*self.grid, self.outputs)
+
+
+@dataclass(frozen=True)
+class MaxPool(_Window):
+    """The largest code of each window, channel by channel."""
+
+    kind = "maxpool"
+
+    code_bits: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole("Code bits", self.code_bits, 1, MAX_BITS)
+
+    @property
+    def input_bits(self):
+        return self.code_bits
+
+    @property
+    def output_bits(self):
+        return self.code_bits
+
+
+@dataclass(frozen=True)
+class SumPool(_Window):
+    """The sum of each window, channel by channel; then thresholds if ``output_bits`` is not 0.
+
+    An average pool before batch norm is this, with the division in the thresholds. A window of one
+    tap is the thresholds alone.
+    """
+
+    kind = "sumpool"
+    input_bits = 0
+
+    output_bits: int = 0
+    relu: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole("Output bits", self.output_bits, 0, MAX_BITS)
+        if not isinstance(self.relu, bool):
+            raise BennError(f"Relu must be true or false, not {self.relu!r}")
+        if self.relu and not self.output_bits:
+            raise BennError("A pool with relu must have thresholds: output bits from 1")
+
+    @property
+    def entries(self):
+        """Sets of thresholds: one for each number of active taps, or one."""
+        return self.taps + 1 if self.relu else 1
+
+    def arrays(self):
+        if not self.output_bits:
+            return {}
+        thresholds = ((self.channels, self.entries, self.levels), np.int32)
+        active = {"active": ((self.channels,), np.int32)} if self.relu else {}
+        return {"thresholds": thresholds, **active}
+
+    def max_sum(self, inputs):
+        """Largest absolute sum of a window."""
+        return self.taps * inputs[0]
+
+    def check(self, where, arrays, inputs):
+        _limit(f"{where}: windows of {self.taps} sum", self.max_sum(inputs))
+        if self.output_bits:
+            _thresholds(where, arrays["thresholds"], self.max_sum(inputs))
+        if self.relu and (np.abs(arrays["active"].astype(np.int64)) > inputs[0] + 1).any():
+            raise BennError(f"{where}: active must lie in ±{inputs[0] + 1}")
+
+    def limit(self, arrays, inputs):
+        return self.max_sum(inputs)
+
+
+@dataclass(frozen=True)
+class Scale(_Layer):
+    """Integers brought to one scale: ``((gain * x + half) >> shift) + bias`` per channel.
+
+    ``half`` is half of ``1 << shift``; the result is kept in ±(2**(integer_bits - 1) - 1).
+    """
+
+    kind = "scale"
+    input_bits = 0
+    output_bits = 0
+
+    shape: tuple[int, int, int]
+    shift: int
+    integer_bits: int
+    _: KW_ONLY
+    source: int | None = None
+
+    def __post_init__(self):
+        _shape(self.shape)
+        whole("Shift", self.shift, 0, MAX_SHIFT)
+        whole("Integer bits", self.integer_bits, 2, MAX_INTEGER_BITS)
+
+    @property
+    def input_shape(self):
+        return self.shape
+
+    @property
+    def output_shape(self):
+        return self.shape
+
+    @property
+    def top(self):
+        return (1 << (self.integer_bits - 1)) - 1
+
+    def arrays(self):
+        return {"gain": ((self.shape[2],), np.int32), "bias": ((self.shape[2],), np.int32)}
+
+    def check(self, where, arrays, inputs):
+        if (np.abs(arrays["gain"].astype(np.int64)) > MAX_GAIN).any():
+            raise BennError(f"{where}: gain must lie in ±{MAX_GAIN}")
+        if (np.abs(arrays["bias"].astype(np.int64)) > MAX_SUM // 4).any():
+            raise BennError(f"{where}: bias must lie in ±{MAX_SUM // 4}")
+
+    def limit(self, arrays, inputs):
+        return self.top
+
+
+@dataclass(frozen=True)
+class Add(_Layer):
+    """The sum of two layers' integers, of layer ``source`` and layer ``other``."""
+
+    kind = "add"
+    input_bits = 0
+    output_bits = 0
+
+    shape: tuple[int, int, int]
+    _: KW_ONLY
+    other: int
+    source: int | None = None
+
+    def __post_init__(self):
+        _shape(self.shape)
+
+    @property
+    def sources(self):
+        return (self.source, self.other)
+
+    @property
+    def input_shape(self):
+        return self.shape
+
+    @property
+    def output_shape(self):
+        return self.shape
+
+    def check(self, where, arrays, inputs):
+        _limit(f"{where}: sums are", sum(inputs))
+
+    def limit(self, arrays, inputs):
+        return sum(inputs)
+
+
+KINDS = {kind.kind: kind for kind in (Dense, Conv, MaxPool, SumPool, Scale, Add)}
+
+
+def from_json(item):
+    """The layer that :meth:`describe` wrote; every wrong key or type is one clear error."""
+    kind = KINDS.get(item.get("kind")) if isinstance(item.get("kind"), str) else None
+    if kind is None:
+        raise BennError(f"kind of layer must be one of {', '.join(KINDS)}, "
+                        f"not {item.get('kind')!r}")
+    fields = {f.name for f in dataclasses.fields(kind)}
+    if set(item) - {"kind"} != fields:
+        raise BennError(f"{kind.kind} layer must have the keys {', '.join(sorted(fields))}, "
+                        f"not {', '.join(sorted(set(item) - {'kind'}))}")
+    item = {key: tuple(value) if isinstance(value, list) else value
+            for key, value in item.items() if key != "kind"}
+    return kind(**item)
