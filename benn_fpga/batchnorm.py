@@ -1,20 +1,26 @@
 """Batch normalisation and activation folded into integer thresholds, exactly, and proved.
 
-A layer's float activation is ``y = (s - mean) * scale + beta`` with ``scale = gamma / sigma``, and
-its output code is the number of bounds that ``y`` reaches; :func:`bounds` lists them. In integers
-that is the number of thresholds that ``s`` reaches.
+A layer's float activation is ``y = (v - mean) * scale + beta`` with ``scale = gain / sigma``, and
+its output code is the number of bounds that ``y`` reaches; :func:`bounds` lists them. ``v`` is
+
+* the sum ``s`` itself, or in the recipe ``paper`` ``relu(alpha * s + bias)``;
+* behind a pool of such ReLUs ``(alpha * S + bias * m) / taps``, S the sum of the m taps that are
+  active, those with ``alpha * s + bias > 0``.
+
+In integers that is the number of thresholds that ``s``, or ``S``, reaches.
 """
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
 
 from benn_fpga.errors import BennError
 
-__all__ = ["bounds", "fold", "prove"]
+__all__ = ["bounds", "fold", "fold_pool", "prove"]
 
 _CELLS = 1 << 21  # comparisons made in one step
+_EXHAUST = 1 << 27  # comparisons up to which every sum is tried
 
 
 def bounds(levels):
@@ -22,43 +28,121 @@ def bounds(levels):
     return tuple(2 * k - (levels - 1) for k in range(levels))
 
 
-def fold(layer, mean, scale, beta):
-    """Thresholds int32 (outputs, levels) of ``layer``, and which outputs are flipped.
+def _fractions(*constants):
+    """Per channel, its constants as exact numbers."""
+    return zip(*([Fraction(float(c)) for c in array] for array in constants), strict=True)
 
-    An output with negative scale is computed with complemented weights, whose sum is ``-s``, so
-    that hardware only ever compares with >=: the caller must complement them where ``flip``.
+
+def _clip(t, limit):
+    return min(max(t, -limit), limit + 1)
+
+
+def _reached(always, limit):
+    """The threshold that every sum reaches, or none."""
+    return -limit if always else limit + 1
+
+
+def fold(limit, levels, mean, scale, beta, alpha=None, bias=None):
+    """Thresholds int32 (channels, levels) on sums in ±limit, and which channels are flipped.
+
+    A channel with negative scale is computed with complemented weights, whose sum is ``-s``, so
+    that hardware only ever compares with >=: the caller must complement them where ``flip``. With
+    ``alpha`` and ``bias`` the sum goes through a ReLU first; scale must then not be negative.
     """
-    limit = layer.max_sum
-    thresholds = np.empty((layer.outputs, layer.levels), np.int32)
-    for n, (m, g, b) in enumerate(zip(mean, scale, beta, strict=True)):
-        m, g, b = Fraction(float(m)), Fraction(float(g)), Fraction(float(b))
-        for k, bound in enumerate(bounds(layer.levels)):
-            if g == 0:
-                t = -limit if b >= bound else limit + 1
-            else:
-                crossing = m + (bound - b) / g
-                t = ceil(crossing if g > 0 else -crossing)
-            thresholds[n, k] = min(max(t, -limit), limit + 1)
-    return thresholds, np.asarray(scale) < 0
+    thresholds = np.empty((len(mean), levels), np.int32)
+    flip = np.asarray(scale) < 0
+    if alpha is None:
+        for n, (m, g, b) in enumerate(_fractions(mean, scale, beta)):
+            for k, bound in enumerate(bounds(levels)):
+                if g == 0:
+                    thresholds[n, k] = _reached(b >= bound, limit)
+                else:
+                    crossing = m + (bound - b) / g
+                    thresholds[n, k] = _clip(ceil(crossing if g > 0 else -crossing), limit)
+        return thresholds, flip
+    for n, (m, g, b, a, c) in enumerate(_fractions(mean, scale, beta, alpha, bias)):
+        for k, bound in enumerate(bounds(levels)):
+            thresholds[n, k] = _through_relu(limit, bound, m, g, b, a, c)
+    return thresholds, flip
 
 
-def prove(layer, thresholds, flip, activation, where="layer"):
-    """Compare the thresholds with ``activation`` on every sum that ``layer`` can produce.
+def _through_relu(limit, bound, m, g, b, a, c):
+    _check_signs(g, a)
+    if g == 0:
+        return _reached(b >= bound, limit)
+    crossing = m + (bound - b) / g
+    if crossing <= 0:
+        return -limit  # no ReLU is below zero
+    if a == 0:
+        return _reached(c >= crossing, limit)
+    return _clip(ceil((crossing - c) / a), limit)
+
+
+def _check_signs(g, a):
+    if g < 0 or a < 0:
+        raise BennError(f"Gain and scale must not be negative behind a ReLU, not "
+                        f"{float(g)} and {float(a)}")
+
+
+def fold_pool(limit, levels, taps, mean, scale, beta, alpha, bias):
+    """Thresholds int32 (channels, taps + 1, levels) on ``S``, by m, and ``active`` (channels,).
+
+    ``limit`` is that of one tap.
+    """
+    reach = taps * limit
+    thresholds = np.empty((len(mean), taps + 1, levels), np.int32)
+    active = np.empty(len(mean), np.int32)
+    for n, (m, g, b, a, c) in enumerate(_fractions(mean, scale, beta, alpha, bias)):
+        _check_signs(g, a)
+        active[n] = _reached(c > 0, limit) if a == 0 else _clip(floor(-c / a) + 1, limit)
+        for k, bound in enumerate(bounds(levels)):
+            for count in range(taps + 1):
+                if g == 0:
+                    t = _reached(b >= bound, reach)
+                else:
+                    rest = taps * (m + (bound - b) / g) - count * c
+                    t = _reached(rest <= 0, reach) if a == 0 else _clip(ceil(rest / a), reach)
+                thresholds[n, count, k] = t
+    return thresholds, active
+
+
+def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
+    """Compare thresholds (channels, levels) with ``activation`` on every sum that can occur.
 
     ``activation(s)`` is the trained layer: for sums int64 (values, 1) it returns the codes
-    (values, outputs). Raises :class:`BennError` naming the first sum and output that differ.
-    Returns how many comparisons were made.
+    (values, channels). Sums are ``-limit, -limit + step, ..., limit``; where they are so many that
+    trying all would take minutes, those on both sides of every threshold are tried, and both ends:
+    as neither side ever falls from one sum to the next, that decides all between. Raises
+    :class:`BennError` naming the first sum and channel that differ. Returns the comparisons made.
     """
-    limit = layer.max_sum
-    step = 2 * max(1, _CELLS // thresholds.size)
-    for start in range(-limit, limit + 1, step):
-        sums = np.arange(start, min(start + step, limit + 1), 2, dtype=np.int64)[:, None]
+    made = 0
+    for sums in _sums(limit, thresholds, flip, step):
         expected = np.asarray(activation(sums))
         seen = np.where(flip, -sums, sums)
-        codes = (seen[:, :, None] >= thresholds).sum(axis=2)
+        codes = np.zeros(expected.shape, np.int64)
+        for level in thresholds.T:
+            codes += seen >= level
         wrong = np.argwhere(codes != expected)
         if len(wrong):
             row, n = wrong[0]
             raise BennError(f"{where}: output {n} at sum {sums[row, 0]} folds to code "
                             f"{codes[row, n]}, but training computes {expected[row, n]}")
-    return (limit + 1) * layer.outputs
+        made += codes.size
+    return made
+
+
+def _sums(limit, thresholds, flip, step):
+    """The sums to try, some at a time, int64 (values, 1)."""
+    rows = max(1, _CELLS // max(1, thresholds.size))
+    count = 2 * limit // step + 1
+    if count * len(thresholds) <= _EXHAUST:
+        for start in range(0, count, rows):
+            yield (np.arange(start, min(start + rows, count), dtype=np.int64) * step
+                   - limit)[:, None]
+        return
+    edges = np.where(np.reshape(flip, (-1, 1)), -thresholds.astype(np.int64), thresholds)
+    steps = (edges.ravel() + limit) // step
+    steps = np.unique(np.concatenate([steps - 1, steps, steps + 1, [0, count - 1]]))
+    steps = steps[(steps >= 0) & (steps < count)]
+    for start in range(0, len(steps), rows):
+        yield (steps[start:start + rows] * step - limit)[:, None]

@@ -1,8 +1,11 @@
-"""K networks of one shape in one graph: every layer holds the weights of all members.
+"""K networks of one shape in one graph: every layer holds the parameters of all members.
 
 Weights and activations are the odd integers of bits.py in float32, which holds their sums exactly
-below 2**24. While training, sums are normalised by the statistics of the batch; afterwards by
-those of the whole training set, in float64 and with the very expression that batchnorm.py folds.
+below 2**24. While training, sums are normalised by the statistics of the batch; afterwards by those
+of the training set, in float64 and with the very expression that batchnorm.py folds.
+
+A vector of all members is (frames, K, features), an image (frames, K * channels, rows, columns).
+What the encoder gives is the same for all of them, and has K = 1.
 """
 
 import math
@@ -12,121 +15,345 @@ from torch import nn
 from torch.nn import functional
 
 from benn_fpga import golden
-from benn_fpga.errors import BennError
-from benn_fpga.layers import Dense
+from benn_fpga.layers import MAX_GAIN, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.nets import UNIT
+from benn_fpga.spec import sources
 from benn_fpga.sw import quantize
 
-__all__ = ["EXACT", "Layer", "Network", "shapes", "values"]
+__all__ = ["Network", "Norm", "Products", "Residual", "Sum", "values"]
 
 EXACT = 1 << 24  # float32 holds every whole number up to here
 EPSILON = 1e-5
 MIN_GAIN = 0.01
 INIT = 0.1  # latent weights start in ±INIT: near enough to zero for the first steps to flip them
 _CHUNK = 1 << 22  # values computed in one step outside training
-
-
-def shapes(encoder, hidden, classes, weight_bits=1, activation_bits=1):
-    """The layers of a network with these hidden widths, as the model file describes them."""
-    inputs, bits, layers = encoder.outputs, encoder.element_bits, []
-    for width in hidden:
-        layers.append(Dense(inputs, width, weight_bits, bits, activation_bits))
-        inputs, bits = width, activation_bits
-    layers.append(Dense(inputs, classes, weight_bits, bits, 0))
-    for n, layer in enumerate(layers):
-        if layer.max_sum > EXACT:
-            raise BennError(f"Layer {n} sums up to {layer.max_sum}, which float32 holds exactly "
-                            f"only to {EXACT}; use fewer inputs or bits")
-    return tuple(layers)
+_ESTIMATE = 1 << 28  # values that are kept when batch norm is estimated
 
 
 def values(encoder, x):
-    """Raw values (frames, ...) as the odd integers (frames, inputs) that the first layer reads."""
+    """Raw values (frames, ...) as odd integers: (frames, features) or channels-first images."""
     x, bits = golden.check_input(encoder, x), encoder.element_bits
     encoded = torch.empty(len(x), encoder.outputs, dtype=torch.int8 if bits < 7 else torch.int16)
     step = max(1, _CHUNK // encoder.outputs)
     for at in range(0, len(x), step):
         codes = torch.from_numpy(golden.encode(encoder, x[at:at + step])).to(encoded.dtype)
         encoded[at:at + step] = 2 * codes - ((1 << bits) - 1)
-    return encoded
+    if len(encoder.output_shape) == 1:
+        return encoded
+    return encoded.unflatten(1, encoder.output_shape).permute(0, 3, 1, 2)
 
 
-def _deviation(bits):
+def deviation(bits):
     """Standard deviation of odd integers drawn evenly from all that ``bits`` can hold."""
     return math.sqrt((4 ** bits - 1) / 3)
 
 
-class Layer(nn.Module):
-    """One layer of all members.
+def _per_channel(parameter, x):
+    """(K, channels) in the shape in which it meets ``x``."""
+    return parameter if x.ndim == 3 else parameter.reshape(1, -1, 1, 1)
 
-    Parameters
-    ----------
-    shape : the :class:`~benn_fpga.spec.Dense` it becomes
-    members : K
+
+def _of(parameter, k):
+    """(K, channels) of all members, or (1, channels) of member ``k``."""
+    return parameter if k is None else parameter[k:k + 1]
+
+
+def _wide(x):
+    """Whole numbers as floats that hold them."""
+    return x.double() if x.dtype == torch.int32 else x.float()
+
+
+class Norm(nn.Module):
+    """Batch norm of all members, channel by channel, and the quantiser behind it.
+
+    Members
+    -------
+    gain, beta : (K, channels), gain kept positive
+    mean, var : (K, channels) float64, set by :meth:`Network.estimate`
+    """
+
+    def __init__(self, members, channels, output_bits):
+        super().__init__()
+        size = (members, channels)
+        self.levels = (1 << output_bits) - 1
+        self.gain = nn.Parameter(torch.full(size, deviation(output_bits)))
+        self.beta = nn.Parameter(torch.zeros(size))
+        self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("var", torch.ones(size, dtype=torch.float64))
+
+    def scale(self):
+        """(K, channels) float64: what one step of the sum adds after batch norm."""
+        return self.gain.double() / torch.sqrt(self.var + EPSILON)
+
+    def codes(self, x, k=None):
+        """Codes outside training, in float64; of all members, or of member ``k`` alone."""
+        mean, scale, beta = (_per_channel(_of(p, k), x) for p in (self.mean, self.scale(),
+                                                                  self.beta.double()))
+        return quantize.codes((x.double() - mean) * scale + beta, self.levels)
+
+    def forward(self, x):
+        if not self.training:
+            return (2 * self.codes(x) - self.levels).float()
+        flat = x.flatten(1) if x.ndim == 3 else x
+        y = functional.batch_norm(flat, None, None, self.gain.flatten(), self.beta.flatten(),
+                                  training=True, eps=EPSILON)
+        return quantize.activation(y, self.levels).view(x.shape)
+
+    @torch.no_grad()
+    def set(self, chunks):
+        """Mean and variance of all that the chunks hold.
+
+        Sums of whole numbers are whole numbers in float64 too: no order of adding matters.
+        """
+        count = total = square = 0
+        for x in chunks:
+            x = x.double() if x.ndim == 3 else \
+                x.double().unflatten(1, self.mean.shape).movedim((3, 4), (1, 2)).flatten(0, 2)
+            count += len(x)
+            total = total + x.sum(0)
+            square = square + (x * x).sum(0)
+        self.mean = total / count
+        self.var = (square / count - self.mean ** 2).clamp(min=0)
+
+
+class Products(nn.Module):
+    """Dense and Conv of all members.
 
     Members
     -------
     weight : (K, outputs, inputs) latent, kept in -1..1
-    gain, beta : (K, outputs) of the batch norm, gain kept positive; not in the score layer
-    mean, var : (K, outputs) float64, set by :meth:`Network.estimate`
+    bias : (K, outputs), in the recipe ``paper`` and not for scores
+    norm : :class:`Norm`, unless it gives integers
     """
 
-    def __init__(self, shape, members):
+    def __init__(self, spec, members, recipe, scores):
         super().__init__()
-        self.shape = shape
-        self.weight = nn.Parameter(torch.zeros(members, shape.outputs, shape.inputs))
-        if not shape.is_scores:
-            size = (members, shape.outputs)
-            self.gain = nn.Parameter(torch.full(size, _deviation(shape.output_bits)))
-            self.beta = nn.Parameter(torch.zeros(size))
-            self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
-            self.register_buffer("var", torch.ones(size, dtype=torch.float64))
+        self.spec = spec
+        self.members = members
+        self.weight = nn.Parameter(torch.zeros(members, spec.outputs, spec.inputs))
+        self.scaled = recipe == "paper" and not scores
+        if self.scaled:
+            self.bias = nn.Parameter(torch.zeros(members, spec.outputs))
+        if spec.output_bits:
+            self.norm = Norm(members, spec.outputs, spec.output_bits)
 
     def integers(self):
         """The weights that run: odd integers (K, outputs, inputs)."""
-        return quantize.weight(self.weight, (1 << self.shape.weight_bits) - 1)
+        return quantize.weight(self.weight, (1 << self.spec.weight_bits) - 1)
+
+    def alpha(self):
+        """(K, outputs): XNOR-Net's scale, the mean size of the latent weights."""
+        return self.weight.abs().mean(2)
 
     def sums(self, x):
-        """(frames, K, outputs) for inputs (frames, K, inputs), or (frames, inputs) for all."""
         w = self.integers()
+        if not self.training and self.spec.max_sum > EXACT:
+            x, w = x.double(), w.double()
+        return self._dense(x, w) if isinstance(self.spec, Dense) else self._conv(x, w)
+
+    def _dense(self, x, w):
+        if x.ndim == 4:  # an image, as the vector that bits.py says it is
+            x = x.unflatten(1, (-1, self.spec.inputs // (x.shape[2] * x.shape[3])))
+            x = x.permute(0, 1, 3, 4, 2).flatten(2)
+            x = x if x.shape[1] == self.members else x[:, 0]
         if x.ndim == 2:
             return (x @ w.flatten(0, 1).T).unflatten(1, w.shape[:2])
         return torch.bmm(x.transpose(0, 1), w.transpose(1, 2)).transpose(0, 1)
 
-    def scale(self):
-        """(K, outputs) float64: what one step of the sum adds after batch norm."""
-        return self.gain.double() / torch.sqrt(self.var + EPSILON)
+    def _conv(self, x, w):
+        spec = self.spec
+        groups = spec.groups
+        if spec.padding:
+            x = functional.pad(x, (spec.padding,) * 4, value=-float((1 << spec.input_bits) - 1))
+        if x.shape[1] != spec.channels:
+            groups *= self.members
+        elif groups > 1 and self.members > 1:
+            x, groups = x.repeat(1, self.members, 1, 1), groups * self.members
+        w = w.view(-1, *spec.kernel, spec.channels // spec.groups).permute(0, 3, 1, 2)
+        return functional.conv2d(x, w, stride=spec.stride, groups=groups)
 
-    def normalised(self, sums, members=slice(None)):
-        """Batch norm outside training, in float64."""
-        return ((sums.double() - self.mean[members]) * self.scale()[members]
-                + self.beta.double()[members])
+    def activated(self, sums, k=None):
+        """What stands before batch norm: the sums, or in the recipe ``paper`` a ReLU of them."""
+        if not self.scaled:
+            return sums
+        alpha, bias = (_per_channel(_of(p if self.training else p.double(), k), sums)
+                       for p in (self.alpha(), self.bias))
+        return functional.relu(sums * alpha + bias)
 
-    def forward(self, sums):
-        """Activations, odd integers in float32, of sums (frames, K, outputs)."""
+    def forward(self, x):
+        sums = self.sums(x)
+        return self.norm(self.activated(sums)) if self.spec.output_bits else sums
+
+    def statistics(self, x):
+        """What batch norm is estimated from."""
+        return self.activated(self.sums(x))
+
+    def clamp(self):
+        if self.scaled:  # the paper's weights have no mean over the channels at any place
+            shape = (*self.weight.shape[:2], -1, self._channels())
+            self.weight.sub_(self.weight.view(shape).mean(3, keepdim=True)
+                             .expand(shape).reshape(self.weight.shape))
+        self.weight.clamp_(-1, 1)
+
+    def _channels(self):
+        return self.spec.inputs if isinstance(self.spec, Dense) else \
+            self.spec.channels // self.spec.groups
+
+
+class Max(nn.Module):
+    """MaxPool of all members."""
+
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+
+    def forward(self, x):
+        pad = self.spec.padding
+        if pad:  # below every value; max_pool2d itself pads by half the kernel at most
+            x = functional.pad(x, (pad,) * 4, value=-math.inf)
+        return functional.max_pool2d(x, self.spec.kernel, self.spec.stride)
+
+
+class Sum(nn.Module):
+    """SumPool of all members; ``before`` is the :class:`Products` whose sums it adds, if any."""
+
+    def __init__(self, spec, members, before):
+        super().__init__()
+        self.spec = spec
+        self._before = [before]  # in a list, so that it is not a part of this one
+        if spec.output_bits:
+            self.norm = Norm(members, spec.channels, spec.output_bits)
+
+    def pooled(self, x):
+        pad = self.spec.padding
+        if pad:
+            x = functional.pad(x, (pad,) * 4)
+        return functional.avg_pool2d(x, self.spec.kernel, self.spec.stride, divisor_override=1)
+
+    def scale_and_bias(self):
+        """(K, channels) float64 of the ReLU before the pool."""
+        before = self._before[0]
+        return before.alpha().double(), before.bias.double()
+
+    def average(self, total, count, k=None):
+        """(alpha * total + bias * count) / taps: what batch norm reads, outside training."""
+        alpha, bias = (_per_channel(_of(p, k), total) for p in self.scale_and_bias())
+        return (alpha * total + bias * count) / self.spec.taps
+
+    def active(self, x, k=None):
+        """1 where the ReLU before the pool is above zero, outside training."""
+        alpha, bias = (_per_channel(_of(p, k), x) for p in self.scale_and_bias())
+        return (alpha * x.double() + bias > 0).double()
+
+    def statistics(self, x):
+        if not self.spec.relu:
+            return self.pooled(x if self.training else x.double())
+        if self.training:
+            return self.pooled(self._before[0].activated(x)) / self.spec.taps
+        active = self.active(x)
+        return self.average(self.pooled(x.double() * active), self.pooled(active))
+
+    def forward(self, x):
+        y = self.statistics(x)
+        return self.norm(y) if self.spec.output_bits else y
+
+
+class Residual(nn.Module):
+    """Scale of all members: batch norm as a multiplication and a shift of whole numbers."""
+
+    def __init__(self, spec, members):
+        super().__init__()
+        self.spec = spec
+        size = (members, spec.shape[2])
+        self.gain = nn.Parameter(torch.ones(size))
+        self.beta = nn.Parameter(torch.zeros(size))
+        self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("var", torch.ones(size, dtype=torch.float64))
+
+    set = Norm.set
+
+    def constants(self, mean, var, gain, beta):
+        """Gain and bias as whole numbers, in the type that they come in."""
+        scale = gain / torch.sqrt(var + EPSILON) * UNIT
+        whole = torch.round(scale * (1 << self.spec.shift)).clamp(-MAX_GAIN, MAX_GAIN)
+        return whole, torch.round(beta * UNIT - mean * scale)
+
+    def integers(self):
+        """Gain and bias (K, channels) that run, float64."""
+        return self.constants(self.mean, self.var, self.gain.double(), self.beta.double())
+
+    def apply_integers(self, x, gain, bias):
+        size = 1 << self.spec.shift
+        y = torch.floor((x.double() * _per_channel(gain, x) + size // 2) / size)
+        return (y + _per_channel(bias, x)).clamp(-self.spec.top, self.spec.top)
+
+    def statistics(self, x):
+        return x
+
+    def forward(self, x):
         if not self.training:
-            return (2 * quantize.codes(self.normalised(sums), self.shape.levels)
-                    - self.shape.levels).float()
-        y = functional.batch_norm(sums.flatten(1), None, None, self.gain.flatten(),
-                                  self.beta.flatten(), training=True, eps=EPSILON)
-        return quantize.activation(y, self.shape.levels).view(sums.shape)
+            return self.apply_integers(x, *self.integers())
+        y = functional.batch_norm(x, None, None, self.gain.flatten() * UNIT,
+                                  self.beta.flatten() * UNIT, training=True, eps=EPSILON)
+        y = functional.hardtanh(y, -self.spec.top, self.spec.top)
+        with torch.no_grad():
+            var, mean = torch.var_mean(x, (0, 2, 3), correction=0)
+            shape = self.gain.shape
+            whole = self.apply_integers(x, *self.constants(
+                mean.view(shape).double(), var.view(shape).double(), self.gain.double(),
+                self.beta.double())).float()
+        return y + (whole - y).detach()
+
+
+class Plus(nn.Module):
+    """Add of all members."""
+
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+
+    def forward(self, x, other):
+        return x + other
 
 
 class Network(nn.Module):
-    """All members; the scores of a frame are whole numbers in float32, scaled only in the loss."""
+    """All members; the scores of a frame are whole numbers, scaled only in the loss.
 
-    def __init__(self, layers, members):
+    Parameters
+    ----------
+    layers : as from :func:`benn_fpga.nets.build`
+    members : K
+    recipe : one of :data:`benn_fpga.nets.RECIPES`
+    """
+
+    def __init__(self, layers, members, recipe="hw"):
         super().__init__()
         self.members = members
-        self.layers = nn.ModuleList(Layer(shape, members) for shape in layers)
-        last = layers[-1]
-        self.score_scale = 1 / (math.sqrt(last.inputs) * _deviation(last.weight_bits)
-                                * _deviation(last.input_bits))
+        self.recipe = recipe
+        self.specs = tuple(layers)
+        self.layers = nn.ModuleList()
+        head = max(n for n, spec in enumerate(layers) if isinstance(spec, (Dense, Conv)))
+        for n, spec in enumerate(layers):
+            self.layers.append(self._module(n, spec, scores=n == head))
+        self._inputs = [sources(spec, n) for n, spec in enumerate(layers)]
+        last = layers[head]
+        self.score_scale = 1 / (math.sqrt(last.inputs * last.positions)
+                                * deviation(last.weight_bits) * deviation(last.input_bits))
+
+    def _module(self, n, spec, scores):
+        if isinstance(spec, (Dense, Conv)):
+            return Products(spec, self.members, self.recipe, scores)
+        if isinstance(spec, MaxPool):
+            return Max(spec)
+        if isinstance(spec, SumPool):
+            return Sum(spec, self.members, self.layers[sources(spec, n)[0]])
+        return Residual(spec, self.members) if isinstance(spec, Scale) else Plus(spec)
 
     @classmethod
     def join(cls, networks):
         """One network with the members of all."""
-        joined = cls([layer.shape for layer in networks[0].layers],
-                     sum(network.members for network in networks))
+        first = networks[0]
+        joined = cls(first.specs, sum(network.members for network in networks), first.recipe)
         states = [network.state_dict() for network in networks]
         joined.load_state_dict({name: torch.cat([state[name] for state in states])
                                 for name in states[0]})
@@ -136,47 +363,66 @@ class Network(nn.Module):
     def draw(self, rngs):
         """Draw the latent weights of each member from its own NumPy generator; returns itself."""
         for layer in self.layers:
-            for latent, rng in zip(layer.weight, rngs, strict=True):
-                latent.copy_(torch.from_numpy(rng.uniform(-INIT, INIT, latent.shape)))
+            if isinstance(layer, Products):
+                for latent, rng in zip(layer.weight, rngs, strict=True):
+                    latent.copy_(torch.from_numpy(rng.uniform(-INIT, INIT, latent.shape)))
         return self
 
-    def forward(self, x, depth=None):
-        """Sums of layer ``depth``, the scores if None: (frames, K, outputs)."""
-        *before, last = self.layers[:None if depth is None else depth + 1]
-        for layer in before:
-            x = layer(layer.sums(x))
-        return last.sums(x)
+    def forward(self, x):
+        """Scores (frames, K, classes) of inputs as from :func:`values`, in float.
+
+        Inputs with an axis of K behind the frames are each member's own.
+        """
+        outputs = {None: x.flatten(1, 2).float() if x.ndim == 5 else x.float()}
+        for n, layer in enumerate(self.layers):
+            outputs[n] = layer(*(outputs[source] for source in self._inputs[n]))
+            for source in self._unused(n):
+                del outputs[source]
+        return outputs[n].flatten(1).view(len(x), self.members, -1)
+
+    def _unused(self, n):
+        """What layer ``n`` is the last to read."""
+        return {source for source in self._inputs[n]
+                if not any(source in later for later in self._inputs[n + 1:])}
 
     @torch.no_grad()
     def clamp(self):
         """Keep latent weights in -1..1 and gains positive."""
         for layer in self.layers:
-            layer.weight.clamp_(-1, 1)
-            if not layer.shape.is_scores:
-                layer.gain.clamp_(min=MIN_GAIN)
+            if isinstance(layer, Products):
+                layer.clamp()
+            if hasattr(layer, "norm"):
+                layer.norm.gain.clamp_(min=MIN_GAIN)
 
     @torch.no_grad()
     def estimate(self, x):
-        """Set mean and variance of each layer to those of its sums over the inputs ``x``.
+        """Set mean and variance of every batch norm to those over the inputs ``x``.
 
-        The sums are whole numbers, and so are their totals in float64: no order of adding matters.
+        Layer by layer, each reading what the finished ones before it give; of the inputs only as
+        many as these outputs can be kept of.
         """
         self.eval()
-        for depth, layer in enumerate(self.layers[:-1]):
-            total = square = 0
-            for sums in self._chunks(x, depth):
-                total = total + sums.sum(0)
-                square = square + (sums * sums).sum(0)
-            layer.mean = total / len(x)
-            layer.var = (square / len(x) - layer.mean ** 2).clamp(min=0)
+        largest = max(math.prod(spec.output_shape) for spec in self.specs) * self.members
+        parts = x[:max(1, _ESTIMATE // largest)].split(max(1, _CHUNK // largest))
+        outputs = {None: parts}
+        for n, layer in enumerate(self.layers):
+            inputs = list(zip(*(outputs[source] for source in self._inputs[n]), strict=True))
+            norm = layer if isinstance(layer, Residual) else getattr(layer, "norm", None)
+            if norm is not None:
+                norm.set(layer.statistics(*map(_wide, part)) for part in inputs)
+            if n < len(self.layers) - 1:
+                outputs[n] = [self._small(n, layer(*map(_wide, part))) for part in inputs]
+            for source in self._unused(n):
+                del outputs[source]
+
+    def _small(self, n, x):
+        """The output of layer ``n`` in the smallest type that holds it."""
+        bits = self.specs[n].output_bits
+        return x.to(torch.int8 if 0 < bits < 7 else torch.int16 if bits else torch.int32)
 
     @torch.no_grad()
     def scores(self, x):
         """Scores int64 (frames, K, classes) of the trained network."""
         self.eval()
-        return torch.cat([sums.long() for sums in self._chunks(x, None)]).numpy()
-
-    def _chunks(self, x, depth):
-        width = max(layer.weight.shape[0] * layer.shape.outputs for layer in self.layers)
-        for part in x.split(max(1, _CHUNK // width)):
-            yield self(part.float(), depth).double()
+        width = max(math.prod(spec.output_shape) for spec in self.specs) * self.members
+        return torch.cat([self(part).long() for part in x.split(max(1, _CHUNK // width))]).numpy()

@@ -9,12 +9,12 @@ import torch
 from torch.nn import functional
 
 import benn_fpga
-from benn_fpga import presets
+from benn_fpga import nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.presets import ENSEMBLES, MEMBERS
 from benn_fpga.spec import VOTES
 from benn_fpga.sw import boost, export
-from benn_fpga.sw.network import Network, shapes, values
+from benn_fpga.sw.network import Network, values
 from benn_fpga.sw.progress import bar
 
 __all__ = ["ENSEMBLES", "fit", "train"]
@@ -62,8 +62,8 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
         raise BennError(f"Learning rate must be a positive number, not {options['lr']}")
 
     coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high)
-    layers = shapes(coder, presets.hidden(options["net"]), dataset.classes, weight_bits,
-                    activation_bits)
+    layers = nets.build(options["net"], coder, dataset.classes,
+                        nets.kind("qnn", wbits=weight_bits, abits=activation_bits))
     job = _Job(layers, values(coder, dataset.x_train), torch.from_numpy(dataset.y_train), seed,
                options["epochs"], float(options["lr"]), options["batch"])
     with _threads(threads), bar("train", members * options["epochs"], progress) as tick:

@@ -1,0 +1,288 @@
+"""Networks by name, and the layers that each becomes for a kind, a width and a recipe.
+
+The kind says how many bits weights and activations have. The recipe says what stands between a sum
+and its threshold when training: ``hw``, batch norm alone; ``paper``, the blocks of the paper, with
+XNOR-Net's scale, a bias and a ReLU before pool and batch norm. Both become the same integers, but
+for an average pool behind a ReLU.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from benn_fpga.errors import BennError
+from benn_fpga.layers import MAX_BITS, Add, Conv, Dense, MaxPool, Scale, SumPool
+
+__all__ = ["KINDS", "MLPS", "NETS", "RECIPES", "RIVALS", "Kind", "build", "kind"]
+
+RECIPES = ("hw", "paper")
+EDGE_BITS = 8  # of the first and last layer of the kind sb, and of pixels
+
+UNIT = 32  # what a standard deviation of a residual's sums becomes
+RESIDUAL_BITS = 12
+_GAIN_BITS = 12  # of the gain that brings a typical sum to UNIT
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How many bits there are where.
+
+    Members
+    -------
+    weight_bits, activation_bits : of a layer in the middle
+    edge_weight_bits : weights of the first and last layer
+    last_input_bits : what the last layer reads
+    input_bits : planes that the first layer reads; None for an encoder with thresholds
+    float_weights, float_activations : not quantised at all, so it can be trained but not exported
+    """
+
+    name: str
+    weight_bits: int = 1
+    activation_bits: int = 1
+    edge_weight_bits: int = 1
+    last_input_bits: int = 1
+    input_bits: int | None = None
+    float_weights: bool = False
+    float_activations: bool = False
+
+    @property
+    def exports(self):
+        return not (self.float_weights or self.float_activations)
+
+
+def _quantised(name, weights, activations):
+    planes = None if activations == 1 else activations
+    return Kind(name, weights, activations, weights, activations, planes)
+
+
+# What each needs: bits for both, none, or a number of its own for weights and activations.
+KINDS = {
+    "ab": (),
+    "ib": (),
+    "sb": (),
+    "wqb": ("bits",),
+    "aqb": ("bits",),
+    "qnn": ("wbits", "abits"),
+    "dnn": (),
+}
+# Single networks of the literature that differ from these in nothing but their kind and recipe.
+RIVALS = {
+    "bnn": ("ib", "hw", ()),
+    "xnor-net": ("sb", "paper", ()),
+    "binaryconnect": ("binaryconnect", "hw", ()),
+    "dorefa": ("qnn", "hw", ("bits",)),
+    "abc-net": ("qnn", "hw", ("bits",)),
+}
+
+
+def kind(name, *, bits=None, wbits=None, abits=None):
+    """The :class:`Kind` called ``name``, with the numbers that it needs and no others."""
+    if name not in KINDS:
+        raise BennError(f"Kind must be one of {', '.join(KINDS)}, not {name!r}")
+    given = {"bits": bits, "wbits": wbits, "abits": abits}
+    for key, value in given.items():
+        if key in KINDS[name] and value is None:
+            raise BennError(f"Kind {name} needs --{key}, the number of bits, 1 to {MAX_BITS}")
+        if key not in KINDS[name] and value is not None:
+            takes = " and ".join(f"--{key}" for key in KINDS[name]) or "no number of bits"
+            raise BennError(f"Kind {name} takes {takes}, not --{key}")
+        if value is not None and not (type(value) is int and 1 <= value <= MAX_BITS):
+            raise BennError(f"--{key} must be a whole number from 1 to {MAX_BITS}, not {value!r}")
+    return {
+        "ab": lambda: Kind("ab"),
+        "ib": lambda: Kind("ib", input_bits=EDGE_BITS),
+        "sb": lambda: Kind("sb", 1, 1, EDGE_BITS, EDGE_BITS, EDGE_BITS),
+        "wqb": lambda: _quantised(f"wqb{bits}", bits, 1),
+        "aqb": lambda: _quantised(f"aqb{bits}", 1, bits),
+        "qnn": lambda: _quantised(f"qnn-w{wbits}a{abits}", wbits, abits),
+        "dnn": lambda: Kind("dnn", input_bits=EDGE_BITS, float_weights=True,
+                            float_activations=True),
+    }[name]()
+
+
+# Hidden layers in order: a convolution (outputs, kernel, stride, padding), a pool (kernel, stride,
+# padding) or the width of a dense layer. Then a head: a dense layer, or a convolution by 1 whose
+# sums are added up over the image.
+MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
+_CONV, _MAX, _AVG, _DENSE = "conv", "max", "avg", "dense"
+_NIN = ((_CONV, 192, 5, 1, 2), (_CONV, 96, 1, 1, 0), (_MAX, 3, 2, 1),
+        (_CONV, 192, 5, 1, 2), (_CONV, 192, 1, 1, 0), (_AVG, 3, 2, 1),
+        (_CONV, 192, 3, 1, 1), (_CONV, 192, 1, 1, 0))
+_CNV = ((_CONV, 64, 3, 1, 0), (_CONV, 64, 3, 1, 0), (_MAX, 2, 2, 0),
+        (_CONV, 128, 3, 1, 0), (_CONV, 128, 3, 1, 0), (_MAX, 2, 2, 0),
+        (_CONV, 256, 3, 1, 0), (_CONV, 256, 3, 1, 0), (_DENSE, 512), (_DENSE, 512))
+_LENET = ((_CONV, 20, 5, 1, 2), (_MAX, 2, 2, 0), (_CONV, 50, 5, 1, 2), (_MAX, 2, 2, 0),
+          (_DENSE, 500))
+_ALEX = ((_MAX, 3, 2, 0), (_CONV, 256, 5, 1, 2), (_MAX, 3, 2, 0), (_CONV, 384, 3, 1, 1),
+         (_CONV, 384, 3, 1, 1), (_CONV, 256, 3, 1, 1), (_MAX, 3, 2, 0), (_DENSE, 4096),
+         (_DENSE, 4096))
+_LARGE = 48  # rows from which an image counts as large: the first layers then have a stride
+NETS = (*MLPS, "nin", "cnv", "lenet", "alexnet", "resnet18")
+
+
+def _plan(name, rows):
+    """Hidden layers of ``name``, and whether its head adds up over the image."""
+    if name == "nin":
+        return _NIN, True
+    if name == "cnv":
+        return _CNV, False
+    if name == "lenet":
+        return _LENET, False
+    if name == "alexnet":
+        first = (_CONV, 96, 11, 4, 2) if rows >= _LARGE else (_CONV, 96, 5, 1, 2)
+        return (first, *_ALEX), False
+    if name in MLPS:
+        return tuple((_DENSE, width) for width in MLPS[name]), False
+    return tuple((_DENSE, width) for width in _widths(name)), False
+
+
+def _widths(name):
+    """Hidden widths of ``mlp:256,128``; ``mlp:`` has none."""
+    start, colon, rest = name.partition(":")
+    widths = rest.split(",") if rest else []
+    good = all(width.isascii() and width.isdigit() and int(width) for width in widths)
+    if start != "mlp" or not colon or not good:
+        raise BennError(f"Network must be {', '.join(NETS)} or mlp:WIDTH,WIDTH,..., not {name!r}")
+    return [int(width) for width in widths]
+
+
+def build(name, encoder, classes, kind=Kind("ab"), *, width=1.0, recipe="hw"):  # noqa: B008
+    """The layers of network ``name``: what every member of the ensemble becomes.
+
+    Parameters
+    ----------
+    encoder : spec.Encoder, whose output the first layer reads
+    kind : a :class:`Kind`
+    width : every hidden width is multiplied by it and cut to a whole number
+    recipe : one of :data:`RECIPES`
+    """
+    if recipe not in RECIPES:
+        raise BennError(f"Recipe must be one of {', '.join(RECIPES)}, not {recipe!r}")
+    if not 0 < width <= 16:
+        raise BennError(f"Width must be a number above 0, at most 16, not {width}")
+    if name == "resnet18" and recipe == "paper":
+        raise BennError("Recipe paper puts a ReLU before batch norm, which resnet18 has no place "
+                        "for; use recipe hw")
+    chain = _Chain(name, encoder, kind, width)
+    if name == "resnet18":
+        _resnet(chain)
+        pooled = False
+    else:
+        rows = encoder.output_shape[0] if len(encoder.output_shape) == 3 else 1
+        plan, pooled = _plan(name, rows)
+        for n, item in enumerate(plan):
+            chain.hidden(item, plan[n + 1:], recipe == "paper")
+    chain.head(classes, pooled)
+    return tuple(chain.layers)
+
+
+class _Chain:
+    """The layers so far, and what the last of them gives."""
+
+    def __init__(self, name, encoder, kind, width):
+        self.layers = []
+        self.shape, self.bits = encoder.output_shape, encoder.element_bits
+        self._name = name
+        self._kind = kind
+        self._width = width
+
+    def put(self, make, **options):
+        """Append the layer ``make(**options)`` and return its index."""
+        try:
+            layer = make(**options)
+        except BennError as error:
+            raise BennError(f"Network {self._name}, layer {len(self.layers)}: {error}") from None
+        self.layers.append(layer)
+        self.shape, self.bits = layer.output_shape, layer.output_bits
+        return len(self.layers) - 1
+
+    def scaled(self, outputs):
+        return max(1, int(self._width * outputs))
+
+    def image(self):
+        if len(self.shape) != 3:
+            raise BennError(f"Network {self._name} reads images, but the data are rows of "
+                            f"{self.shape[0]} features; use mlp:WIDTH,WIDTH,...")
+        return self.shape
+
+    def conv(self, outputs, kernel, stride, padding, output_bits, **options):
+        weight_bits = self._kind.weight_bits if self.layers else self._kind.edge_weight_bits
+        return self.put(Conv, **{
+            "shape": self.image(), "kernel": (kernel, kernel), "stride": stride,
+            "padding": padding, "outputs": outputs, "weight_bits": weight_bits,
+            "input_bits": self.bits, "output_bits": output_bits, **options})
+
+    def hidden(self, item, rest, relu):
+        """One hidden layer of a plan; ``rest`` are those behind it."""
+        what, *size = item
+        last = not any(other[0] in (_CONV, _DENSE, _AVG) for other in rest)
+        code_bits = self._kind.last_input_bits if last else self._kind.activation_bits
+        if what == _DENSE:
+            weight_bits = self._kind.weight_bits if self.layers else self._kind.edge_weight_bits
+            self.put(Dense, inputs=math.prod(self.shape), outputs=self.scaled(size[0]),
+                     weight_bits=weight_bits, input_bits=self.bits, output_bits=code_bits)
+        elif what == _CONV:
+            outputs, kernel, stride, padding = size
+            averaged = bool(rest) and rest[0][0] == _AVG
+            self.conv(self.scaled(outputs), kernel, stride, padding,
+                      0 if averaged else code_bits)
+        else:
+            kernel, stride, padding = size
+            own = {"code_bits": self.bits} if what == _MAX else \
+                {"output_bits": code_bits, "relu": relu}
+            self.put(MaxPool if what == _MAX else SumPool, shape=self.image(),
+                     kernel=(kernel, kernel), stride=stride, padding=padding, **own)
+
+    def head(self, classes, pooled):
+        weight_bits = self._kind.edge_weight_bits
+        if pooled:
+            self.conv(classes, 1, 1, 0, 0, weight_bits=weight_bits)
+            self.put(SumPool, shape=self.shape, kernel=self.shape[:2])
+        else:
+            self.put(Dense, inputs=math.prod(self.shape), outputs=classes,
+                     weight_bits=weight_bits, input_bits=self.bits, output_bits=0)
+
+    def residual(self, conv):
+        """Bring the sums of layer ``conv`` to the scale that residuals are added in."""
+        layer = self.layers[conv]
+        sigma = math.sqrt(layer.inputs * (4 ** layer.weight_bits - 1) / 3
+                          * (4 ** layer.input_bits - 1) / 3)
+        shift = max(0, _GAIN_BITS + round(math.log2(sigma / UNIT)))
+        return self.put(Scale, shape=layer.output_shape, shift=shift, integer_bits=RESIDUAL_BITS,
+                        source=conv)
+
+    def threshold(self, bits):
+        return self.put(SumPool, shape=self.shape, kernel=(1, 1), output_bits=bits)
+
+
+def _resnet(chain):
+    """ResNet-18: integers run along the shortcuts, codes through the convolutions."""
+    kind, (rows, *_) = chain._kind, chain.image()
+    if rows >= _LARGE:
+        stem = chain.conv(chain.scaled(64), 7, 2, 3, 0)
+        stem = chain.put(SumPool, shape=chain.shape, kernel=(3, 3), stride=2, padding=1)
+        layer = chain.layers[stem - 1]
+        sigma = 3 * math.sqrt(layer.inputs * (4 ** layer.weight_bits - 1) / 3
+                              * (4 ** layer.input_bits - 1) / 3)
+        start = chain.put(Scale, shape=chain.shape, integer_bits=RESIDUAL_BITS,
+                          shift=max(0, _GAIN_BITS + round(math.log2(sigma / UNIT))))
+    else:
+        start = chain.residual(chain.conv(chain.scaled(64), 3, 1, 1, 0))
+    for block in range(8):
+        outputs = chain.scaled(64 << (block // 2))
+        stride = 2 if block in (2, 4, 6) else 1
+        codes = chain.threshold(kind.activation_bits)
+        shape, bits = chain.shape, chain.bits
+        main = chain.residual(chain.conv(outputs, 3, stride, 1, 0))
+        if stride == 2 or shape[2] != outputs:
+            side = chain.put(Conv, shape=shape, kernel=(1, 1), stride=stride, outputs=outputs,
+                             weight_bits=kind.weight_bits, input_bits=bits, output_bits=0,
+                             source=codes)
+            start = chain.residual(side)
+        start = chain.put(Add, shape=chain.shape, source=main, other=start)
+        chain.threshold(kind.activation_bits)
+        main = chain.residual(chain.conv(outputs, 3, 1, 1, 0))
+        start = chain.put(Add, shape=chain.shape, source=main, other=start)
+    last = chain.put(SumPool, shape=chain.shape, kernel=chain.shape[:2],
+                     output_bits=kind.last_input_bits)
+    return last
