@@ -6,7 +6,6 @@ XNOR-Net's scale, a bias and a ReLU before pool and batch norm. Both become the 
 for an average pool behind a ReLU.
 """
 
-import dataclasses
 import math
 from dataclasses import dataclass
 

@@ -61,15 +61,17 @@ def encoder(name, shape, bits, high):
     """The :class:`Encoder` that ``name`` means for values in 0..high.
 
     ``threshold`` compares with the middle of the range and ``threshold:100`` with 100;
-    ``thermometer:4`` divides the range evenly by 4 thresholds; ``planes`` passes the bits.
+    ``thermometer:4`` divides the range evenly by 4 thresholds; ``planes`` passes the bits, and
+    ``planes:2`` the highest 2 of them.
     """
     import numpy as np
 
     from benn_fpga.spec import Encoder
     kind, colon, rest = name.partition(":")
     number = _whole(rest)
-    if kind == "planes" and not colon:
-        thresholds = []
+    dropped = 0
+    if kind == "planes" and (not colon or number):
+        thresholds, dropped = [], max(0, bits - (number or bits))
     elif kind == "threshold" and not colon:
         thresholds = _even(1, high)
     elif kind == "threshold" and number is not None:
@@ -80,11 +82,11 @@ def encoder(name, shape, bits, high):
                             f"not {number}")
         thresholds = _even(number, high)
     else:
-        raise BennError(f"Encoder must be threshold, threshold:VALUE, thermometer:LEVELS or "
-                        f"planes, not {name!r}")
+        raise BennError(f"Encoder must be threshold, threshold:VALUE, thermometer:LEVELS, "
+                        f"planes or planes:BITS, not {name!r}")
     if thresholds and not 1 <= thresholds[-1] <= high:
         raise BennError(f"Threshold must lie in 1..{high}, not {thresholds[-1]}")
-    return Encoder(kind, shape, bits, np.array([thresholds], np.int32).reshape(1, -1))
+    return Encoder(kind, shape, bits, np.array([thresholds], np.int32).reshape(1, -1), dropped)
 
 
 def _even(levels, high):

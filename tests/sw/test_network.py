@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from benn_fpga import BennError, presets
+from benn_fpga import nets, presets
 from benn_fpga.layers import Dense
 from benn_fpga.sw import network
-from benn_fpga.sw.network import Network, shapes, values
+from benn_fpga.sw.network import Network, values
 
 LAYERS = (Dense(9, 6), Dense(6, 5), Dense(5, 3, output_bits=0))
 
@@ -18,20 +18,6 @@ def make(members, layers=LAYERS):
 
 def inputs(frames=50):
     return torch.from_numpy(np.random.default_rng(9).integers(0, 2, (frames, 9)) * 2 - 1)
-
-
-def test_shapes():
-    encoder = presets.encoder("planes", (9,), 4, 15)
-    assert shapes(encoder, (6, 5), 3, 2, 3) == (
-        Dense(9, 6, 2, 4, 3), Dense(6, 5, 2, 3, 3), Dense(5, 3, 2, 3, 0))
-
-
-def test_shapes_refuse_what_float32_can_not_hold():
-    encoder = presets.encoder("planes", (1 << 17,), 8, 255)
-    with pytest.raises(BennError) as caught:
-        shapes(encoder, (4,), 2)
-    assert str(caught.value) == ("Layer 0 sums up to 33423360, which float32 holds exactly only "
-                                 "to 16777216; use fewer inputs or bits")
 
 
 @pytest.mark.parametrize("bits", [1, 2, 6, 7, 8])
@@ -69,8 +55,8 @@ def test_own_inputs_equal_shared_inputs():
 def test_estimate_is_mean_and_variance_of_the_sums():
     drawn, x = make([4]), inputs()
     sums = x.numpy() @ drawn.layers[0].integers()[0].detach().numpy().T
-    assert drawn.layers[0].mean[0].tolist() == sums.mean(0).tolist()
-    assert drawn.layers[0].var[0].tolist() == pytest.approx(sums.var(0).tolist(), rel=1e-12)
+    assert drawn.layers[0].norm.mean[0].tolist() == sums.mean(0).tolist()
+    assert drawn.layers[0].norm.var[0].tolist() == pytest.approx(sums.var(0).tolist(), rel=1e-12)
 
 
 def test_training_and_trained_forward_agree_on_the_training_set():
@@ -83,7 +69,50 @@ def test_clamp():
     drawn = make([4])
     with torch.no_grad():
         drawn.layers[0].weight.fill_(-3)
-        drawn.layers[0].gain.fill_(-3)
+        drawn.layers[0].norm.gain.fill_(-3)
     drawn.clamp()
     assert drawn.layers[0].weight.unique().tolist() == [-1]
-    assert drawn.layers[0].gain.min() > 0
+    assert drawn.layers[0].norm.gain.min() > 0
+
+
+IMAGES = presets.encoder("thermometer:2", (8, 8, 2), 4, 15)
+
+
+def made(name, members, recipe="hw"):
+    """A convolutional network whose members are drawn from these seeds, and its inputs."""
+    layers = nets.build(name, IMAGES, 3, width=0.1, recipe=recipe)
+    drawn = Network(layers, len(members), recipe)
+    drawn.draw([np.random.default_rng(k) for k in members]).clamp()
+    x = values(IMAGES, np.random.default_rng(9).integers(0, 16, (20, 8, 8, 2)))
+    drawn.estimate(x)
+    return drawn, x
+
+
+@pytest.mark.parametrize(("name", "recipe"), [("nin", "hw"), ("nin", "paper"), ("lenet", "hw"),
+                                              ("resnet18", "hw")])
+def test_members_of_convolutional_networks_do_not_mix(name, recipe):
+    together, x = made(name, [4, 5], recipe)
+    alone = np.concatenate([made(name, [k], recipe)[0].scores(x) for k in (4, 5)], axis=1)
+    assert (together.scores(x) == alone).all()
+    own = together(x[:, None].expand(-1, 2, -1, -1, -1))
+    assert (own.long().detach().numpy() == alone).all()
+
+
+@pytest.mark.parametrize("budget", [1, 1 << 28])
+def test_estimate_keeps_within_its_budget(monkeypatch, budget):
+    monkeypatch.setattr(network, "_ESTIMATE", budget)
+    drawn, x = made("lenet", [4])
+    seen = drawn.layers[0].sums(x[:1 if budget == 1 else None].float()).double()
+    assert drawn.layers[0].norm.mean[0].tolist() == seen.mean((0, 2, 3)).tolist()
+
+
+@pytest.mark.parametrize("name", ["nin", "lenet", "resnet18"])
+@pytest.mark.parametrize("recipe", ["hw", "paper"])
+def test_every_parameter_learns(name, recipe):
+    if (name, recipe) == ("resnet18", "paper"):
+        return
+    drawn, x = made(name, [4, 5], recipe)
+    drawn.train()
+    drawn(x).square().sum().backward()
+    still = [label for label, p in drawn.named_parameters() if p.grad is None or not p.grad.any()]
+    assert still == []

@@ -143,8 +143,9 @@ def test_interrupt_passes_out(digits):
     ({"seed": -1}, "Seed must be at least 0, not -1"),
     ({"lr": 0}, "Learning rate must be a positive number, not 0"),
     ({"lr": float("nan")}, "Learning rate must be a positive number, not nan"),
-    ({"net": "vgg"}, "Network must be lfc, sfc, tfc or mlp:WIDTH,WIDTH,..., not 'vgg'"),
-    ({"weight_bits": 9}, "Weight bits must be a whole number from 1 to 8, not 9"),
+    ({"net": "vgg"}, "Network must be tfc, sfc, lfc, nin, cnv, lenet, alexnet, resnet18 or "
+      "mlp:WIDTH,WIDTH,..., not 'vgg'"),
+    ({"weight_bits": 9}, "--wbits must be a whole number from 1 to 8, not 9"),
 ])
 def test_wrong_options(digits, options, message):
     with pytest.raises(BennError) as caught:
