@@ -9,12 +9,13 @@ for an average pool behind a ReLU.
 import math
 from dataclasses import dataclass
 
+from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_BITS, Add, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.presets import KINDS, MLPS, NETS, RECIPES, RIVALS
 
-__all__ = ["KINDS", "MLPS", "NETS", "RECIPES", "RIVALS", "Kind", "build", "kind"]
+__all__ = ["Kind", "build", "kind"]
 
-RECIPES = ("hw", "paper")
 EDGE_BITS = 8  # of the first and last layer of the kind sb, and of pixels
 
 UNIT = 32  # what a standard deviation of a residual's sums becomes
@@ -48,61 +49,76 @@ class Kind:
     def exports(self):
         return not (self.float_weights or self.float_activations)
 
+    def encoder(self, default):
+        """Name of the encoder that it reads when none is given."""
+        if self.input_bits is None:
+            return default
+        return "planes" if self.input_bits == EDGE_BITS else f"planes:{self.input_bits}"
+
+    def check_encoder(self, name, encoder):
+        """Raise unless it can read what ``encoder`` gives; floats can read anything."""
+        reads = min(self.input_bits or 1, encoder.bits)
+        if self.exports and encoder.element_bits != reads:
+            use = self.encoder("threshold or thermometer")
+            raise BennError(f"Kind {self.name} reads inputs of {reads} bit, but encoder {name} "
+                            f"gives {encoder.element_bits}; use {use}, or another kind")
+
 
 def _quantised(name, weights, activations):
     planes = None if activations == 1 else activations
     return Kind(name, weights, activations, weights, activations, planes)
 
 
-# What each needs: bits for both, none, or a number of its own for weights and activations.
-KINDS = {
-    "ab": (),
-    "ib": (),
-    "sb": (),
-    "wqb": ("bits",),
-    "aqb": ("bits",),
-    "qnn": ("wbits", "abits"),
-    "dnn": (),
-}
-# Single networks of the literature that differ from these in nothing but their kind and recipe.
-RIVALS = {
-    "bnn": ("ib", "hw", ()),
-    "xnor-net": ("sb", "paper", ()),
-    "binaryconnect": ("binaryconnect", "hw", ()),
-    "dorefa": ("qnn", "hw", ("bits",)),
-    "abc-net": ("qnn", "hw", ("bits",)),
-}
-
-
 def kind(name, *, bits=None, wbits=None, abits=None):
-    """The :class:`Kind` called ``name``, with the numbers that it needs and no others."""
-    if name not in KINDS:
-        raise BennError(f"Kind must be one of {', '.join(KINDS)}, not {name!r}")
-    given = {"bits": bits, "wbits": wbits, "abits": abits}
-    for key, value in given.items():
-        if key in KINDS[name] and value is None:
+    """The :class:`Kind` called ``name``, with the numbers that it needs and no others.
+
+    ========  ==========================  ==========================================
+    kind      weights                     activations
+    ========  ==========================  ==========================================
+    ab        1 bit                       1 bit, the input too
+    ib        1 bit                       1 bit, but the input as it is
+    sb        1 bit, first and last 8     1 bit, but the input as it is, and 8 bits
+                                          before the last layer
+    wqb       ``bits``                    1 bit
+    aqb       1 bit                       ``bits``
+    qnn       ``wbits``                   ``abits``
+    dnn       float                       float, ReLU
+    ========  ==========================  ==========================================
+
+    Networks of the literature are kinds too. ``bnn`` is ib, ``xnor-net`` sb in the recipe
+    ``paper``, ``dorefa`` qnn with ``bits`` for both. ``abc-net`` sums ``bits`` binary bases of
+    weights and of activations: with powers of two as their coefficients, as hardware wants them,
+    these are the planes of a qnn with ``bits`` for both. ``binaryconnect`` has weights of 1 bit and
+    float activations.
+    """
+    base, _, needs = RIVALS.get(name) or (name, None, KINDS.get(name))
+    if needs is None:
+        raise BennError(f"Kind must be one of {', '.join((*KINDS, *RIVALS))}, not {name!r}")
+    for key, value in (("bits", bits), ("wbits", wbits), ("abits", abits)):
+        if key in needs and value is None:
             raise BennError(f"Kind {name} needs --{key}, the number of bits, 1 to {MAX_BITS}")
-        if key not in KINDS[name] and value is not None:
-            takes = " and ".join(f"--{key}" for key in KINDS[name]) or "no number of bits"
+        if key not in needs and value is not None:
+            takes = " and ".join(f"--{key}" for key in needs) or "no number of bits"
             raise BennError(f"Kind {name} takes {takes}, not --{key}")
         if value is not None and not (type(value) is int and 1 <= value <= MAX_BITS):
             raise BennError(f"--{key} must be a whole number from 1 to {MAX_BITS}, not {value!r}")
+    wbits, abits = wbits or bits or 1, abits or bits or 1
     return {
-        "ab": lambda: Kind("ab"),
-        "ib": lambda: Kind("ib", input_bits=EDGE_BITS),
-        "sb": lambda: Kind("sb", 1, 1, EDGE_BITS, EDGE_BITS, EDGE_BITS),
-        "wqb": lambda: _quantised(f"wqb{bits}", bits, 1),
-        "aqb": lambda: _quantised(f"aqb{bits}", 1, bits),
-        "qnn": lambda: _quantised(f"qnn-w{wbits}a{abits}", wbits, abits),
-        "dnn": lambda: Kind("dnn", input_bits=EDGE_BITS, float_weights=True,
+        "ab": lambda: Kind(name),
+        "ib": lambda: Kind(name, input_bits=EDGE_BITS),
+        "sb": lambda: Kind(name, 1, 1, EDGE_BITS, EDGE_BITS, EDGE_BITS),
+        "wqb": lambda: _quantised(name, wbits, 1),
+        "aqb": lambda: _quantised(name, 1, abits),
+        "qnn": lambda: _quantised(name, wbits, abits),
+        "binaryconnect": lambda: Kind(name, input_bits=EDGE_BITS, float_activations=True),
+        "dnn": lambda: Kind(name, input_bits=EDGE_BITS, float_weights=True,
                             float_activations=True),
-    }[name]()
+    }[base]()
 
 
 # Hidden layers in order: a convolution (outputs, kernel, stride, padding), a pool (kernel, stride,
 # padding) or the width of a dense layer. Then a head: a dense layer, or a convolution by 1 whose
 # sums are added up over the image.
-MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
 _CONV, _MAX, _AVG, _DENSE = "conv", "max", "avg", "dense"
 _NIN = ((_CONV, 192, 5, 1, 2), (_CONV, 96, 1, 1, 0), (_MAX, 3, 2, 1),
         (_CONV, 192, 5, 1, 2), (_CONV, 192, 1, 1, 0), (_AVG, 3, 2, 1),
@@ -116,7 +132,6 @@ _ALEX = ((_MAX, 3, 2, 0), (_CONV, 256, 5, 1, 2), (_MAX, 3, 2, 0), (_CONV, 384, 3
          (_CONV, 384, 3, 1, 1), (_CONV, 256, 3, 1, 1), (_MAX, 3, 2, 0), (_DENSE, 4096),
          (_DENSE, 4096))
 _LARGE = 48  # rows from which an image counts as large: the first layers then have a stride
-NETS = (*MLPS, "nin", "cnv", "lenet", "alexnet", "resnet18")
 
 
 def _plan(name, rows):
@@ -153,12 +168,14 @@ def build(name, encoder, classes, kind=Kind("ab"), *, width=1.0, recipe="hw"):  
     encoder : spec.Encoder, whose output the first layer reads
     kind : a :class:`Kind`
     width : every hidden width is multiplied by it and cut to a whole number
-    recipe : one of :data:`RECIPES`
+    recipe : one of :data:`benn_fpga.presets.RECIPES`
     """
-    if recipe not in RECIPES:
-        raise BennError(f"Recipe must be one of {', '.join(RECIPES)}, not {recipe!r}")
+    one_of("Recipe", recipe, RECIPES)
     if not 0 < width <= 16:
         raise BennError(f"Width must be a number above 0, at most 16, not {width}")
+    if recipe == "paper" and kind.float_activations:
+        raise BennError(f"Recipe paper is for activations of few bits, and kind {kind.name} has "
+                        f"floats; use recipe hw")
     if name == "resnet18" and recipe == "paper":
         raise BennError("Recipe paper puts a ReLU before batch norm, which resnet18 has no place "
                         "for; use recipe hw")

@@ -7,13 +7,39 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["DEFAULTS", "ENSEMBLES", "MEMBERS", "NETS", "SPLITS", "Defaults", "defaults", "encoder",
-           "hidden"]
+__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "KINDS", "MEMBERS", "MLPS", "NETS",
+           "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "Defaults", "defaults",
+           "encoder"]
 
 SPLITS = ("test", "valid", "train")
-ENSEMBLES = ("single", "independent", "bagging", "boost-d")
+BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
+ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
+SCHEDULES = ("indep", "seq")
+REWEIGHTS = ("sample", "loss")
+AUGMENTS = ("crop", "crop+flip")
 MEMBERS = 8
-NETS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
+
+MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
+NETS = (*MLPS, "nin", "cnv", "lenet", "alexnet", "resnet18")
+RECIPES = ("hw", "paper")
+# Each kind of network, and the numbers of bits that it needs.
+KINDS = {
+    "ab": (),
+    "ib": (),
+    "sb": (),
+    "wqb": ("bits",),
+    "aqb": ("bits",),
+    "qnn": ("wbits", "abits"),
+    "dnn": (),
+}
+# Single networks of the literature: the kind and the recipe that each is, and the bits it needs.
+RIVALS = {
+    "bnn": ("ib", "hw", ()),
+    "xnor-net": ("sb", "paper", ()),
+    "binaryconnect": ("binaryconnect", "hw", ()),
+    "dorefa": ("qnn", "hw", ("bits",)),
+    "abc-net": ("qnn", "hw", ("bits",)),
+}
 
 
 @dataclass(frozen=True)
@@ -43,18 +69,6 @@ def defaults(dataset, high):
 
 def _whole(text):
     return int(text) if text.isascii() and text.isdigit() else None
-
-
-def hidden(name):
-    """Hidden widths of a network: a preset, or ``mlp:256,128``; ``mlp:`` has none, it is linear."""
-    if name in NETS:
-        return NETS[name]
-    kind, colon, rest = name.partition(":")
-    widths = [_whole(width) for width in rest.split(",")] if rest else []
-    if kind != "mlp" or not colon or not all(widths):
-        raise BennError(f"Network must be {', '.join(sorted(NETS))} or mlp:WIDTH,WIDTH,..., "
-                        f"not {name!r}")
-    return tuple(widths)
 
 
 def encoder(name, shape, bits, high):

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import torch
 
-from benn_fpga import presets
-from benn_fpga.sw.network import Network, shapes
-from benn_fpga.sw.train import fit
+from benn_fpga import nets, presets
+from benn_fpga.sw.augment import Frames
+from benn_fpga.sw.fit import CrossEntropy, fit
+from benn_fpga.sw.network import Network
 
 __all__ = ["together"]
 
@@ -22,7 +23,7 @@ def together(net="tfc", members=8, batch=128, steps=25, rounds=9, threads=1):
     seconds and ratio are medians over the rounds.
     """
     encoder = presets.encoder("threshold", (28, 28, 1), 8, 255)
-    layers = shapes(encoder, presets.hidden(net), 10)
+    layers = nets.build(net, encoder, 10)
     rng = np.random.default_rng(0)
     frames = steps * batch
     x = torch.from_numpy(rng.integers(0, 2, (frames, encoder.outputs)).astype(np.int8) * 2 - 1)
@@ -31,7 +32,8 @@ def together(net="tfc", members=8, batch=128, steps=25, rounds=9, threads=1):
     def seconds(count):
         network = Network(layers, count).draw([rng] * count)
         start = time.perf_counter()
-        fit(network, x, y, [np.arange(frames)], epochs=1, lr=0.01, batch=batch)
+        fit(network, Frames(x, 1), CrossEntropy(y), [np.arange(frames)], epochs=1, lr=0.01,
+            batch=batch)
         return time.perf_counter() - start
 
     before = torch.get_num_threads()

@@ -4,6 +4,9 @@ Weights and activations are the odd integers of bits.py in float32, which holds 
 below 2**24. While training, sums are normalised by the statistics of the batch; afterwards by those
 of the training set, in float64 and with the very expression that batchnorm.py folds.
 
+The kinds dnn and binaryconnect have floats instead: weights that are not quantised, a ReLU in place
+of the quantiser. They are trained and measured, but have no integers to export.
+
 A vector of all members is (frames, K, features), an image (frames, K * channels, rows, columns).
 What the encoder gives is the same for all of them, and has K = 1.
 """
@@ -16,7 +19,7 @@ from torch.nn import functional
 
 from benn_fpga import golden
 from benn_fpga.layers import MAX_GAIN, Conv, Dense, MaxPool, Scale, SumPool
-from benn_fpga.nets import UNIT
+from benn_fpga.nets import UNIT, Kind
 from benn_fpga.spec import sources
 from benn_fpga.sw import quantize
 
@@ -64,7 +67,7 @@ def _wide(x):
 
 
 class Norm(nn.Module):
-    """Batch norm of all members, channel by channel, and the quantiser behind it.
+    """Batch norm of all members, channel by channel, and the quantiser or ReLU behind it.
 
     Members
     -------
@@ -72,11 +75,12 @@ class Norm(nn.Module):
     mean, var : (K, channels) float64, set by :meth:`Network.estimate`
     """
 
-    def __init__(self, members, channels, output_bits):
+    def __init__(self, members, channels, output_bits, relu):
         super().__init__()
         size = (members, channels)
         self.levels = (1 << output_bits) - 1
-        self.gain = nn.Parameter(torch.full(size, deviation(output_bits)))
+        self.relu = relu
+        self.gain = nn.Parameter(torch.full(size, 1.0 if relu else deviation(output_bits)))
         self.beta = nn.Parameter(torch.zeros(size))
         self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("var", torch.ones(size, dtype=torch.float64))
@@ -85,19 +89,24 @@ class Norm(nn.Module):
         """(K, channels) float64: what one step of the sum adds after batch norm."""
         return self.gain.double() / torch.sqrt(self.var + EPSILON)
 
-    def codes(self, x, k=None):
-        """Codes outside training, in float64; of all members, or of member ``k`` alone."""
+    def normed(self, x, k=None):
+        """Batch norm outside training, in float64; of all members, or of member ``k`` alone."""
         mean, scale, beta = (_per_channel(_of(p, k), x) for p in (self.mean, self.scale(),
                                                                   self.beta.double()))
-        return quantize.codes((x.double() - mean) * scale + beta, self.levels)
+        return (x.double() - mean) * scale + beta
+
+    def codes(self, x, k=None):
+        """Codes outside training, in float64."""
+        return quantize.codes(self.normed(x, k), self.levels)
 
     def forward(self, x):
         if not self.training:
-            return (2 * self.codes(x) - self.levels).float()
+            return self.normed(x).relu().float() if self.relu else \
+                (2 * self.codes(x) - self.levels).float()
         flat = x.flatten(1) if x.ndim == 3 else x
         y = functional.batch_norm(flat, None, None, self.gain.flatten(), self.beta.flatten(),
                                   training=True, eps=EPSILON)
-        return quantize.activation(y, self.levels).view(x.shape)
+        return (y.relu() if self.relu else quantize.activation(y, self.levels)).view(x.shape)
 
     @torch.no_grad()
     def set(self, chunks):
@@ -121,21 +130,29 @@ class Products(nn.Module):
 
     Members
     -------
-    weight : (K, outputs, inputs) latent, kept in -1..1
+    weight : (K, outputs, inputs) latent, kept in -1..1; of the kind dnn the weights themselves
     bias : (K, outputs), in the recipe ``paper`` and not for scores
     norm : :class:`Norm`, unless it gives integers
     """
 
-    def __init__(self, spec, members, recipe, scores):
+    def __init__(self, spec, members, kind, scaled, outside):
         super().__init__()
         self.spec = spec
         self.members = members
+        self.real = kind.float_weights
         self.weight = nn.Parameter(torch.zeros(members, spec.outputs, spec.inputs))
-        self.scaled = recipe == "paper" and not scores
+        self.scaled = scaled
+        self._outside = outside  # what the taps outside an image read
         if self.scaled:
             self.bias = nn.Parameter(torch.zeros(members, spec.outputs))
         if spec.output_bits:
-            self.norm = Norm(members, spec.outputs, spec.output_bits)
+            self.norm = Norm(members, spec.outputs, spec.output_bits, kind.float_activations)
+
+    def draw(self, rngs):
+        """Draw the weights of each member from its own NumPy generator."""
+        reach = math.sqrt(6 / self.spec.inputs) if self.real else INIT
+        for weight, rng in zip(self.weight, rngs, strict=True):
+            weight.copy_(torch.from_numpy(rng.uniform(-reach, reach, weight.shape)))
 
     def integers(self):
         """The weights that run: odd integers (K, outputs, inputs)."""
@@ -146,7 +163,7 @@ class Products(nn.Module):
         return self.weight.abs().mean(2)
 
     def sums(self, x):
-        w = self.integers()
+        w = self.weight if self.real else self.integers()
         if not self.training and self.spec.max_sum > EXACT:
             x, w = x.double(), w.double()
         return self._dense(x, w) if isinstance(self.spec, Dense) else self._conv(x, w)
@@ -164,13 +181,16 @@ class Products(nn.Module):
         spec = self.spec
         groups = spec.groups
         if spec.padding:
-            x = functional.pad(x, (spec.padding,) * 4, value=-float((1 << spec.input_bits) - 1))
+            x = functional.pad(x, (spec.padding,) * 4, value=self._outside)
         if x.shape[1] != spec.channels:
             groups *= self.members
         elif groups > 1 and self.members > 1:
             x, groups = x.repeat(1, self.members, 1, 1), groups * self.members
         w = w.view(-1, *spec.kernel, spec.channels // spec.groups).permute(0, 3, 1, 2)
-        return functional.conv2d(x, w, stride=spec.stride, groups=groups)
+        stride = spec.stride
+        if spec.taps == 1 and stride > 1:  # oneDNN writes past the end for images in channels_last
+            x, stride = x[..., ::stride, ::stride], 1
+        return functional.conv2d(x, w, stride=stride, groups=groups)
 
     def activated(self, sums, k=None):
         """What stands before batch norm: the sums, or in the recipe ``paper`` a ReLU of them."""
@@ -189,6 +209,8 @@ class Products(nn.Module):
         return self.activated(self.sums(x))
 
     def clamp(self):
+        if self.real:
+            return
         if self.scaled:  # the paper's weights have no mean over the channels at any place
             shape = (*self.weight.shape[:2], -1, self._channels())
             self.weight.sub_(self.weight.view(shape).mean(3, keepdim=True)
@@ -200,6 +222,13 @@ class Products(nn.Module):
             self.spec.channels // self.spec.groups
 
 
+def _padded(spec, x, outside):
+    """``x`` and the padding left to the pool itself, which pads by half its kernel at most."""
+    if 2 * spec.padding <= min(spec.kernel):
+        return x, spec.padding
+    return functional.pad(x, (spec.padding,) * 4, value=outside), 0
+
+
 class Max(nn.Module):
     """MaxPool of all members."""
 
@@ -208,27 +237,24 @@ class Max(nn.Module):
         self.spec = spec
 
     def forward(self, x):
-        pad = self.spec.padding
-        if pad:  # below every value; max_pool2d itself pads by half the kernel at most
-            x = functional.pad(x, (pad,) * 4, value=-math.inf)
-        return functional.max_pool2d(x, self.spec.kernel, self.spec.stride)
+        x, pad = _padded(self.spec, x, -math.inf)
+        return functional.max_pool2d(x, self.spec.kernel, self.spec.stride, pad)
 
 
 class Sum(nn.Module):
     """SumPool of all members; ``before`` is the :class:`Products` whose sums it adds, if any."""
 
-    def __init__(self, spec, members, before):
+    def __init__(self, spec, members, before, relu):
         super().__init__()
         self.spec = spec
         self._before = [before]  # in a list, so that it is not a part of this one
         if spec.output_bits:
-            self.norm = Norm(members, spec.channels, spec.output_bits)
+            self.norm = Norm(members, spec.channels, spec.output_bits, relu)
 
     def pooled(self, x):
-        pad = self.spec.padding
-        if pad:
-            x = functional.pad(x, (pad,) * 4)
-        return functional.avg_pool2d(x, self.spec.kernel, self.spec.stride, divisor_override=1)
+        x, pad = _padded(self.spec, x, 0)
+        return functional.avg_pool2d(x, self.spec.kernel, self.spec.stride, pad,
+                                     divisor_override=1)
 
     def scale_and_bias(self):
         """(K, channels) float64 of the ReLU before the pool."""
@@ -261,9 +287,10 @@ class Sum(nn.Module):
 class Residual(nn.Module):
     """Scale of all members: batch norm as a multiplication and a shift of whole numbers."""
 
-    def __init__(self, spec, members):
+    def __init__(self, spec, members, real):
         super().__init__()
         self.spec = spec
+        self.real = real
         size = (members, spec.shape[2])
         self.gain = nn.Parameter(torch.ones(size))
         self.beta = nn.Parameter(torch.zeros(size))
@@ -272,37 +299,31 @@ class Residual(nn.Module):
 
     set = Norm.set
 
-    def constants(self, mean, var, gain, beta):
-        """Gain and bias as whole numbers, in the type that they come in."""
-        scale = gain / torch.sqrt(var + EPSILON) * UNIT
-        whole = torch.round(scale * (1 << self.spec.shift)).clamp(-MAX_GAIN, MAX_GAIN)
-        return whole, torch.round(beta * UNIT - mean * scale)
+    scale = Norm.scale
+    normed = Norm.normed
 
     def integers(self):
         """Gain and bias (K, channels) that run, float64."""
-        return self.constants(self.mean, self.var, self.gain.double(), self.beta.double())
-
-    def apply_integers(self, x, gain, bias):
-        size = 1 << self.spec.shift
-        y = torch.floor((x.double() * _per_channel(gain, x) + size // 2) / size)
-        return (y + _per_channel(bias, x)).clamp(-self.spec.top, self.spec.top)
+        scale = self.scale() * UNIT
+        gain = torch.round(scale * (1 << self.spec.shift)).clamp(-MAX_GAIN, MAX_GAIN)
+        return gain, torch.round(self.beta.double() * UNIT - self.mean * scale)
 
     def statistics(self, x):
         return x
 
     def forward(self, x):
-        if not self.training:
-            return self.apply_integers(x, *self.integers())
-        y = functional.batch_norm(x, None, None, self.gain.flatten() * UNIT,
-                                  self.beta.flatten() * UNIT, training=True, eps=EPSILON)
-        y = functional.hardtanh(y, -self.spec.top, self.spec.top)
-        with torch.no_grad():
-            var, mean = torch.var_mean(x, (0, 2, 3), correction=0)
-            shape = self.gain.shape
-            whole = self.apply_integers(x, *self.constants(
-                mean.view(shape).double(), var.view(shape).double(), self.gain.double(),
-                self.beta.double())).float()
-        return y + (whole - y).detach()
+        if self.training:
+            unit = 1 if self.real else UNIT
+            y = functional.batch_norm(x, None, None, self.gain.flatten() * unit,
+                                      self.beta.flatten() * unit, training=True, eps=EPSILON)
+            return y if self.real else quantize.whole(
+                functional.hardtanh(y, -self.spec.top, self.spec.top))
+        if self.real:
+            return self.normed(x).float()
+        size = 1 << self.spec.shift
+        gain, bias = (_per_channel(constant, x) for constant in self.integers())
+        y = torch.floor((x.double() * gain + size // 2) / size)
+        return (y + bias).clamp(-self.spec.top, self.spec.top)
 
 
 class Plus(nn.Module):
@@ -323,37 +344,54 @@ class Network(nn.Module):
     ----------
     layers : as from :func:`benn_fpga.nets.build`
     members : K
-    recipe : one of :data:`benn_fpga.nets.RECIPES`
+    recipe : one of :data:`benn_fpga.presets.RECIPES`
+    kind : a :class:`benn_fpga.nets.Kind`; it says here only what is float
     """
 
-    def __init__(self, layers, members, recipe="hw"):
+    def __init__(self, layers, members, recipe="hw", kind=Kind("ab")):  # noqa: B008
         super().__init__()
         self.members = members
         self.recipe = recipe
+        self.kind = kind
         self.specs = tuple(layers)
         self.layers = nn.ModuleList()
         head = max(n for n, spec in enumerate(layers) if isinstance(spec, (Dense, Conv)))
         for n, spec in enumerate(layers):
             self.layers.append(self._module(n, spec, scores=n == head))
         self._inputs = [sources(spec, n) for n, spec in enumerate(layers)]
-        last = layers[head]
-        self.score_scale = 1 / (math.sqrt(last.inputs * last.positions)
-                                * deviation(last.weight_bits) * deviation(last.input_bits))
+        self.score_scale = self._score_scale(layers[head], self._inputs[head])
 
     def _module(self, n, spec, scores):
+        relu = self.kind.float_activations
         if isinstance(spec, (Dense, Conv)):
-            return Products(spec, self.members, self.recipe, scores)
+            coded = sources(spec, n) == (None,) or not relu
+            return Products(spec, self.members, self.kind, self.recipe == "paper" and not scores,
+                            float(1 - (1 << spec.input_bits)) if coded else 0.0)
         if isinstance(spec, MaxPool):
             return Max(spec)
         if isinstance(spec, SumPool):
-            return Sum(spec, self.members, self.layers[sources(spec, n)[0]])
-        return Residual(spec, self.members) if isinstance(spec, Scale) else Plus(spec)
+            return Sum(spec, self.members, self.layers[sources(spec, n)[0]], relu)
+        return Residual(spec, self.members, relu) if isinstance(spec, Scale) else Plus(spec)
+
+    def _score_scale(self, last, inputs):
+        """What brings scores to the size of logits: that of a sum of terms drawn at random.
+
+        Of scores that are added up over an image half of it, as their terms are not independent;
+        1/4, 1/2, 1, 2 and 4 were tried on validation frames of digits, at 8x8 and at 32x32 pixels.
+        """
+        coded = inputs == (None,) or not self.kind.float_activations
+        size = deviation(last.input_bits) if coded else 1
+        if self.kind.float_weights:
+            return 1 / (size * last.positions)
+        size *= deviation(last.weight_bits) * math.sqrt(last.inputs * last.positions)
+        return 1 / size if last.positions == 1 else 1 / (2 * size)
 
     @classmethod
     def join(cls, networks):
         """One network with the members of all."""
         first = networks[0]
-        joined = cls(first.specs, sum(network.members for network in networks), first.recipe)
+        joined = cls(first.specs, sum(network.members for network in networks), first.recipe,
+                     first.kind)
         states = [network.state_dict() for network in networks]
         joined.load_state_dict({name: torch.cat([state[name] for state in states])
                                 for name in states[0]})
@@ -361,11 +399,10 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def draw(self, rngs):
-        """Draw the latent weights of each member from its own NumPy generator; returns itself."""
+        """Draw the weights of each member from its own NumPy generator; returns itself."""
         for layer in self.layers:
             if isinstance(layer, Products):
-                for latent, rng in zip(layer.weight, rngs, strict=True):
-                    latent.copy_(torch.from_numpy(rng.uniform(-INIT, INIT, latent.shape)))
+                layer.draw(rngs)
         return self
 
     def forward(self, x):
@@ -387,11 +424,11 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def clamp(self):
-        """Keep latent weights in -1..1 and gains positive."""
+        """Keep latent weights in -1..1, and gains before a quantiser positive."""
         for layer in self.layers:
             if isinstance(layer, Products):
                 layer.clamp()
-            if hasattr(layer, "norm"):
+            if hasattr(layer, "norm") and not layer.norm.relu:
                 layer.norm.gain.clamp_(min=MIN_GAIN)
 
     @torch.no_grad()
@@ -418,11 +455,14 @@ class Network(nn.Module):
     def _small(self, n, x):
         """The output of layer ``n`` in the smallest type that holds it."""
         bits = self.specs[n].output_bits
+        if self.kind.float_activations:
+            return x
         return x.to(torch.int8 if 0 < bits < 7 else torch.int16 if bits else torch.int32)
 
     @torch.no_grad()
     def scores(self, x):
-        """Scores int64 (frames, K, classes) of the trained network."""
+        """Scores (frames, K, classes) of the trained network: int64, or float32 of floats."""
         self.eval()
         width = max(math.prod(spec.output_shape) for spec in self.specs) * self.members
-        return torch.cat([self(part).long() for part in x.split(max(1, _CHUNK // width))]).numpy()
+        scores = torch.cat([self(part) for part in x.split(max(1, _CHUNK // width))])
+        return (scores if self.kind.float_activations else scores.long()).numpy()

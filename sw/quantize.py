@@ -5,35 +5,51 @@ sum of the signs of the distances to the bounds. One level is the sign itself; s
 """
 
 import torch
-from torch.nn import functional
 
 from benn_fpga import batchnorm
 
-__all__ = ["activation", "codes", "sign", "weight"]
-
-
-def sign(y):
-    """+1 where ``y >= 0``, else -1."""
-    return y.sign().add_(0.5).sign_()
-
-
-def _odd(y, levels):
-    if levels == 1:
-        return sign(y)
-    return sum(sign(y - bound) for bound in batchnorm.bounds(levels))
+__all__ = ["activation", "codes", "sign", "weight", "whole"]
 
 
 def codes(y, levels):
     """How many of the bounds each ``y`` reaches: 0..levels, in the type of ``y``."""
-    return (_odd(y, levels) + levels) / 2
+    first, *others = batchnorm.bounds(levels)
+    reached = torch.ge(y, first, out=torch.empty_like(y))
+    for bound in others:
+        reached += y >= bound
+    return reached
+
+
+def _odd(y, levels):
+    return codes(y, levels).mul_(2).sub_(levels)
+
+
+def sign(y):
+    """+1 where ``y >= 0``, else -1."""
+    return _odd(y, 1)
+
+
+class _Activation(torch.autograd.Function):
+    """Quantise forward; pass the gradient backward where ``y`` is inside ±levels."""
+
+    @staticmethod
+    def forward(ctx, y, levels):
+        ctx.save_for_backward(y)
+        ctx.levels = levels
+        return _odd(y, levels)
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, = ctx.saved_tensors
+        return torch.ops.aten.hardtanh_backward(grad, y, -ctx.levels, ctx.levels), None
 
 
 class _StraightThrough(torch.autograd.Function):
     """Quantise forward, pass the gradient backward as it is."""
 
     @staticmethod
-    def forward(ctx, y, levels):
-        return _odd(y, levels)
+    def forward(ctx, y, function):
+        return function(y)
 
     @staticmethod
     def backward(ctx, grad):
@@ -42,9 +58,15 @@ class _StraightThrough(torch.autograd.Function):
 
 def activation(y, levels):
     """Odd integers of normalised sums; no gradient where they saturate."""
-    return _StraightThrough.apply(functional.hardtanh(y, -levels, levels), levels)
+    return _Activation.apply(y, levels)
 
 
 def weight(latent, levels):
     """Odd integers of latent weights, which the trainer keeps in -1..1."""
-    return _StraightThrough.apply(latent if levels == 1 else latent * levels, levels)
+    scaled = latent if levels == 1 else latent * levels
+    return _StraightThrough.apply(scaled, lambda y: _odd(y, levels))
+
+
+def whole(y):
+    """``y`` rounded."""
+    return _StraightThrough.apply(y, torch.round)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from benn_fpga import nets, presets
@@ -40,7 +42,7 @@ def test_cnv_is_that_of_finn():
     ("mlp:3,4", (8, 8, 1)), ("nin", (8, 8, 1)), ("nin", (32, 32, 3)), ("cnv", (32, 32, 3)),
     ("lenet", (8, 8, 1)), ("lenet", (28, 28, 1)), ("alexnet", (32, 32, 3)),
     ("alexnet", (224, 224, 3)), ("resnet18", (32, 32, 3)), ("resnet18", (224, 224, 3))])
-@pytest.mark.parametrize("recipe", nets.RECIPES)
+@pytest.mark.parametrize("recipe", presets.RECIPES)
 def test_every_network_ends_in_a_score_per_class(name, shape, recipe):
     if (name, recipe) == ("resnet18", "paper"):
         return
@@ -72,7 +74,7 @@ BITS = {  # weights first, middle, last; input first, middle, last
 @pytest.mark.parametrize("net", ["mlp:8,8", "nin", "lenet", "resnet18"])
 @pytest.mark.parametrize("name", BITS)
 def test_bits_of_every_kind(net, name):
-    kind = nets.kind(name[0], **dict(zip(nets.KINDS[name[0]], name[1:], strict=True)))
+    kind = nets.kind(name[0], **dict(zip(presets.KINDS[name[0]], name[1:], strict=True)))
     encoder = presets.encoder(f"planes:{kind.input_bits}" if kind.input_bits else "threshold",
                               (16, 16, 1), 8, 255)
     layers = [layer for layer in nets.build(net, encoder, 4, kind, width=0.2)
@@ -95,7 +97,17 @@ def test_bits_of_every_kind(net, name):
      lambda: nets.build("cnv", presets.encoder("threshold", (8, 8, 1), 8, 255), 10)),
     ("Network nin reads images, but the data are rows of 30 features; use mlp:WIDTH,WIDTH,...",
      lambda: nets.build("nin", presets.encoder("threshold", (30,), 8, 255), 10)),
-    ("Kind must be one of ab, ib, sb, wqb, aqb, qnn, dnn, not 'xb'", lambda: nets.kind("xb")),
+    ("Kind must be one of ab, ib, sb, wqb, aqb, qnn, dnn, bnn, xnor-net, binaryconnect, dorefa, "
+     "abc-net, not 'xb'", lambda: nets.kind("xb")),
+    ("Recipe paper is for activations of few bits, and kind dnn has floats; use recipe hw",
+     lambda: nets.build("tfc", CIFAR, 2, nets.kind("dnn"), recipe="paper")),
+    ("Kind ab reads inputs of 1 bit, but encoder planes gives 8; use threshold or thermometer, or "
+     "another kind", lambda: nets.kind("ab").check_encoder("planes", PIXELS)),
+    ("Kind ib reads inputs of 8 bit, but encoder threshold gives 1; use planes, or another kind",
+     lambda: nets.kind("ib").check_encoder("threshold", CIFAR)),
+    ("Kind aqb reads inputs of 2 bit, but encoder planes gives 8; use planes:2, or another kind",
+     lambda: nets.kind("aqb", bits=2).check_encoder("planes", PIXELS)),
+    ("Kind dorefa takes --bits, not --wbits", lambda: nets.kind("dorefa", bits=2, wbits=1)),
     ("Kind ab takes no number of bits, not --bits", lambda: nets.kind("ab", bits=2)),
     ("Kind wqb needs --bits, the number of bits, 1 to 8", lambda: nets.kind("wqb")),
     ("Kind qnn takes --wbits and --abits, not --bits", lambda: nets.kind("qnn", bits=2)),
@@ -110,3 +122,27 @@ def test_wrong_names(message, make):
 def test_pools_keep_the_bits_of_codes():
     layers = nets.build("lenet", CIFAR, 10, nets.kind("aqb", bits=2), width=0.2)
     assert {layer.code_bits for layer in layers if isinstance(layer, MaxPool)} == {2}
+
+
+@pytest.mark.parametrize(("rival", "kind"), [
+    (nets.kind("bnn"), nets.kind("ib")),
+    (nets.kind("xnor-net"), nets.kind("sb")),
+    (nets.kind("dorefa", bits=3), nets.kind("qnn", wbits=3, abits=3)),
+    (nets.kind("abc-net", bits=5), nets.kind("qnn", wbits=5, abits=5))])
+def test_networks_of_the_literature_are_kinds(rival, kind):
+    assert replace(rival, name="") == replace(kind, name="")
+
+
+def test_floats_read_anything():
+    for encoder in (CIFAR, PIXELS):
+        nets.kind("dnn").check_encoder("any", encoder)
+    assert not nets.kind("binaryconnect").exports
+
+
+@pytest.mark.parametrize(("kind", "encoder"), [
+    (nets.kind("ab"), "its own"), (nets.kind("ib"), "planes"), (nets.kind("sb"), "planes"),
+    (nets.kind("wqb", bits=5), "its own"), (nets.kind("aqb", bits=1), "its own"),
+    (nets.kind("aqb", bits=2), "planes:2"), (nets.kind("qnn", wbits=1, abits=3), "planes:3"),
+    (nets.kind("dnn"), "planes")])
+def test_default_encoder(kind, encoder):
+    assert kind.encoder("its own") == encoder

@@ -1,23 +1,6 @@
 import pytest
 
-from benn_fpga import BennError, presets
-
-
-@pytest.mark.parametrize(("name", "widths"), [
-    ("tfc", (64, 64, 64)), ("sfc", (256, 256, 256)), ("lfc", (1024, 1024, 1024)),
-    ("mlp:256,256,256", (256, 256, 256)), ("mlp:7", (7,)), ("mlp:", ()),
-])
-def test_hidden(name, widths):
-    assert presets.hidden(name) == widths
-
-
-@pytest.mark.parametrize("name", ["cnv", "mlp", "mlp:0", "mlp:64,", "mlp:6_4", "mlp:-1", "mlp:٣",
-                                  ""])
-def test_hidden_unknown(name):
-    with pytest.raises(BennError) as caught:
-        presets.hidden(name)
-    assert str(caught.value) == (
-        f"Network must be lfc, sfc, tfc or mlp:WIDTH,WIDTH,..., not {name!r}")
+from benn_fpga import BennError, nets, presets
 
 
 @pytest.mark.parametrize(("name", "high", "thresholds"), [
@@ -32,12 +15,12 @@ def test_encoder(name, high, thresholds):
     assert encoder.kind == name.partition(":")[0]
 
 
-@pytest.mark.parametrize("name", ["sign", "planes:3", "thermometer", "threshold:", "threshold:x"])
+@pytest.mark.parametrize("name", ["sign", "planes:", "planes:0", "thermometer", "threshold:", "threshold:x"])
 def test_encoder_unknown(name):
     with pytest.raises(BennError) as caught:
         presets.encoder(name, (64,), 8, 255)
-    assert str(caught.value) == ("Encoder must be threshold, threshold:VALUE, thermometer:LEVELS "
-                                 f"or planes, not {name!r}")
+    assert str(caught.value) == ("Encoder must be threshold, threshold:VALUE, thermometer:LEVELS, "
+                                 f"planes or planes:BITS, not {name!r}")
 
 
 @pytest.mark.parametrize(("name", "message"), [
@@ -58,5 +41,11 @@ def test_encoder_out_of_range(name, message):
 ])
 def test_defaults_are_valid(dataset, high):
     chosen = presets.defaults(dataset, high)
-    assert presets.hidden(chosen.net)
-    assert presets.encoder(chosen.encoder, (64,), 8, high)
+    encoder = presets.encoder(chosen.encoder, (64,), 8, high)
+    assert len(nets.build(chosen.net, encoder, 10)) > 1
+
+
+@pytest.mark.parametrize(("bits", "name", "kept"), [(8, "planes", 8), (8, "planes:2", 2),
+                                                    (3, "planes:5", 3)])
+def test_planes_keep_the_highest_bits(bits, name, kept):
+    assert presets.encoder(name, (4,), bits, (1 << bits) - 1).element_bits == kept

@@ -3,44 +3,80 @@ import hashlib
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 import torch
 
 from benn_fpga import BennError, golden
+from benn_fpga.presets import ENSEMBLES
 from benn_fpga.sw import data
-from benn_fpga.sw.train import ENSEMBLES, train
+from benn_fpga.sw.train import evaluate, learn, train
 
 pytestmark = pytest.mark.train
 
 SMALL = {"net": "mlp:12,9", "epochs": 2, "batch": 32}
+BITS = {"wqb": {"bits": 2}, "aqb": {"bits": 2}, "qnn": {"wbits": 2, "abits": 3},
+        "dorefa": {"bits": 2}, "abc-net": {"bits": 2}}
+KINDS = ("ab", "ib", "sb", "wqb", "aqb", "qnn")
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return data.load("digits", limit=240)
+    return data.load("digits", limit=300)
 
 
-@pytest.mark.parametrize("encoder", ["threshold", "thermometer:3", "planes"])
-@pytest.mark.parametrize("vote", ["hard", "soft"])
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
-def test_trained_is_what_runs(digits, ensemble, vote, encoder):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("net", "width"), [("mlp:12,9", 1.0), ("lenet", 0.1)])
+def test_trained_is_what_runs(digits, net, width, kind, ensemble):
+    members = 1 if ensemble == "single" else 2
+    trained = learn(digits, net, width=width, kind=kind, ensemble=ensemble, members=members,
+                    epochs=2, **BITS.get(kind, {}))
+    result = golden.run(trained.export(digits.x_valid), digits.x_test)
+    assert (result.scores == evaluate(trained.network, trained.encoder, digits.x_test)).all()
+    assert (result.classes == trained.predict(digits.x_test)).all()
+
+
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+@pytest.mark.parametrize("ensemble", ["single", "independent", "bagging", "boost-d"])
+def test_provenance_says_how_well_it_does(digits, ensemble, vote):
     members = None if ensemble == "single" else 3
-    model = train(digits, members=members, ensemble=ensemble, vote=vote, encoder=encoder, **SMALL)
+    model = train(digits, members=members, ensemble=ensemble, vote=vote, **SMALL)
     result = golden.run(model, digits.x_valid)
     right = result.member_classes.T == digits.y_valid
     assert model.provenance["scores"]["validation"] == {
-        "frames": 24, "correct": (result.classes == digits.y_valid).sum(),
+        "frames": 30, "correct": (result.classes == digits.y_valid).sum(),
         "member_correct": right.sum(axis=1).tolist()}
     assert (len(model.members), model.vote) == (members or 1, vote)
 
 
-@pytest.mark.parametrize(("q", "p"), [(2, 1), (1, 2), (2, 2)])
-def test_bits(digits, q, p):
-    model = train(digits, members=2, weight_bits=q, activation_bits=p, **SMALL)
-    assert [(layer.weight_bits, layer.output_bits) for layer in model.layers] == [
-        (q, p), (q, p), (q, 0)]
+@pytest.mark.parametrize("kind", ["bnn", "xnor-net", "dorefa", "abc-net"])
+def test_networks_of_the_literature(digits, kind):
+    model = train(digits, "nin", width=0.1, kind=kind, epochs=1, **BITS.get(kind, {}))
+    assert len(model.members) == 1
+    assert model.provenance["recipe"] == ("paper" if kind == "xnor-net" else "hw")
+
+
+@pytest.mark.parametrize(("net", "width"), [("mlp:32", 1.0), ("mlp:", 1.0), ("lenet", 0.2),
+                                            ("nin", 0.1), ("resnet18", 0.05)])
+@pytest.mark.parametrize("kind", ["dnn", "binaryconnect"])
+def test_floats_learn(digits, net, width, kind):
+    epochs = 12 if net.startswith("mlp") else 6
+    trained = learn(digits, net, width=width, kind=kind, ensemble="bagging", members=2,
+                    epochs=epochs, batch=32)
+    right = trained.predict(digits.x_valid) == digits.y_valid
+    assert trained.provenance["scores"]["validation"]["correct"] == right.sum()
+    assert right.mean() > 0.4
+
+
+@pytest.mark.parametrize(("kind", "what"), [("dnn", "weights"), ("binaryconnect", "activations")])
+def test_floats_are_not_exported(digits, kind, what):
+    with pytest.raises(BennError) as caught:
+        train(digits, kind=kind)
+    assert str(caught.value) == (f"kind {kind} has float {what}: it can be trained and measured, "
+                                 f"but not exported")
 
 
 def test_it_learns(digits):
@@ -59,18 +95,133 @@ def test_linear(digits):
 
 
 def test_boosting_votes_are_integers(digits):
-    model = train(digits, "mlp:4", members=4, ensemble="boost-d", encoder="threshold", epochs=1)
+    model = train(digits, "mlp:4", members=4, ensemble="boost-d", encoder="threshold", epochs=3)
     votes = [member.vote_weight for member in model.members]
-    assert max(votes) == 64
-    assert min(votes) >= 0
+    assert max(votes) in (64, 128, 256, 512, 1024)
     assert len(set(votes)) > 1
+    assert model.provenance["vote_rounding"] == {"changed": 0, "frames": 30}
+
+
+@pytest.mark.parametrize(("ensemble", "needs"), [("boost-a", "50.0%"), ("boost-d", "90.0%")])
+def test_boosting_stops_at_chance(digits, ensemble, needs):
+    shuffled = np.random.default_rng(0).permutation(digits.y_train)
+    noise = dataclasses.replace(digits, y_train=shuffled)
+    model = train(noise, "mlp:", members=5, ensemble=ensemble, encoder="threshold", epochs=2,
+                  lr=1e-4)
+    stopped = model.provenance["stopped"]
+    assert stopped["members"] == len(model.members) == 1
+    assert stopped["why"].endswith(f"of the weight; {ensemble} needs less than {needs}")
+    assert model.members[0].vote_weight == 1
+
+
+def test_logitboost_stops_where_it_no_longer_helps(digits, monkeypatch):
+    losses = iter([2.0, 1.0, 1.0, 1.5])
+    monkeypatch.setattr("benn_fpga.sw.boost.log_loss", lambda logits, y: next(losses))
+    model = train(digits, members=3, ensemble="logitboost", **SMALL)
+    assert model.provenance["stopped"] == {
+        "members": 1, "why": "member 1 takes the log loss from 1.0000 to 1.5000"}
+
+
+def test_scores_too_large_for_a_vote_are_refused_before_training(digits):
+    with pytest.raises(BennError, match=r"^Votes sum up to \d+, over the limit"):
+        train(digits, "nin", kind="sb", members=60, progress=pytest.fail)
+
+
+def first_weights(model, k):
+    return model.members[k].layers[0]["weights"]
+
+
+def test_seq_starts_from_the_member_before(digits):
+    models = [train(digits, members=2, ensemble="bagging", schedule=schedule, lr=1e-6, **SMALL)
+              for schedule in ("indep", "seq")]
+    apart, near = (np.bitwise_count(first_weights(m, 0) ^ first_weights(m, 1)).sum()
+                   for m in models)
+    assert near < apart / 10
+
+
+@pytest.mark.parametrize("net", ["mlp:12", "lenet"])
+def test_independent_members_do_not_depend_on_each_other(digits, net):
+    one, two = (train(digits, net, width=0.1, members=k, epochs=2, together=False)
+                for k in (1, 2))
+    for a, b in zip(one.members[0].layers, two.members[0].layers, strict=True):
+        assert all((a[key] == b[key]).all() for key in a)
+
+
+@pytest.mark.parametrize("ensemble", ["independent", "bagging"])
+@pytest.mark.parametrize("net", ["mlp:12", "lenet"])
+def test_workers_do_not_matter(digits, net, ensemble):
+    digests = {train(digits, net, width=0.2, members=3, ensemble=ensemble, epochs=2,
+                     together=False, workers=workers).digest() for workers in (1, 2, 3)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("options", [
+    {"reweight": "loss", "ensemble": "boost-d"}, {"augment": "crop"}, {"augment": True},
+    {"distill": True}, {"distill": 1, "augment": True}, {"distill": 1, "ensemble": "average"},
+    {"distill": 1, "ensemble": "bagging", "augment": "crop"}, {"schedule": "seq"},
+    {"recipe": "paper"}, {"width": 2.0}])
+@pytest.mark.parametrize("net", ["mlp:12", "lenet"])
+def test_every_option_changes_the_model(digits, net, options):
+    plain = {"width": 0.5, "members": 2, "epochs": 2, "ensemble": "independent"}
+    before = train(digits, net, **{**plain, "ensemble": options.get("ensemble", "independent")})
+    after = train(digits, net, **{**plain, **options})
+    again = train(digits, net, **{**plain, **options})
+    assert after.digest() == again.digest()
+    assert any(not np.array_equal(a, b) for a, b in zip(
+        before.tensors().values(), after.tensors().values(), strict=True))
+
+
+class Break(Exception):
+    pass
+
+
+def interrupted(digits, path, at, **options):
+    """Train until ``at`` epochs of members are seen, then break, then go on."""
+    def progress(done, total):
+        if done >= at:
+            raise Break
+    with pytest.raises(Break):
+        train(digits, checkpoint=path, progress=progress, **options)
+    return train(digits, checkpoint=path, resume=True, **options)
+
+
+@pytest.mark.parametrize("at", [1, 4, 5])
+@pytest.mark.parametrize("options", [
+    {"ensemble": "independent"}, {"ensemble": "bagging", "together": False, "workers": 2},
+    {"ensemble": "boost-d", "schedule": "seq"}, {"ensemble": "logitboost"},
+    {"ensemble": "average"}, {"distill": 1, "augment": "crop"},
+    {"net": "lenet", "width": 0.1, "workers": 2}, {"net": "lenet", "width": 0.1,
+                                                   "ensemble": "bagging", "schedule": "seq"}],
+    ids=lambda options: "-".join(map(str, options.values())))
+def test_resumed_is_as_if_uninterrupted(digits, tmp_path, options, at):
+    options = {"net": "mlp:8", "members": 2, "epochs": 3, **options}
+    resumed = interrupted(digits, tmp_path / "c", at, **options)
+    assert resumed.digest() == train(digits, **options).digest()
+
+
+def test_a_finished_checkpoint_gives_the_model_again(digits, tmp_path):
+    first = train(digits, members=2, checkpoint=tmp_path / "c", **SMALL)
+    seen = []
+    again = train(digits, members=2, checkpoint=tmp_path / "c", resume=True,
+                  progress=lambda done, total: seen.append(done), **SMALL)
+    assert again.digest() == first.digest()
+    assert seen == [4]
+
+
+@pytest.mark.parametrize(("other", "message"), [
+    ({"seed": 1}, "seed 0, not 1"), ({"kind": "ib"}, "kind ab, not ib"),
+    ({"distill": 3}, "distill_epochs nothing, not 3")])
+def test_a_checkpoint_of_other_settings_is_refused(digits, tmp_path, other, message):
+    train(digits, members=1, checkpoint=tmp_path / "c", **SMALL)
+    with pytest.raises(BennError, match=f"was made with {message}; use the same"):
+        train(digits, members=1, checkpoint=tmp_path / "c", resume=True, **SMALL, **other)
 
 
 SCRIPT = """
 import sys
 from benn_fpga.sw import data
 from benn_fpga.sw.train import train
-train(data.load("digits", limit=240), "mlp:12,9", members=2, ensemble=sys.argv[1],
+train(data.load("digits", limit=300), "mlp:12,9", members=2, ensemble=sys.argv[1],
       epochs=2).save(sys.argv[2])
 """
 
@@ -114,6 +265,7 @@ def test_provenance_is_json_without_floats(digits):
     provenance = train(digits, members=1, **SMALL).provenance
     assert json.loads(json.dumps(provenance)) == provenance
     assert {type(number) for number in numbers(provenance)} == {int, str}
+    assert (provenance["kind"], provenance["width"], provenance["recipe"]) == ("ab", "1.0", "hw")
     assert provenance["data_sha256"] == digits.sha256
     assert (provenance["net"], provenance["seed"], provenance["lr"]) == ("mlp:12,9", 0, "0.03")
 
@@ -124,30 +276,60 @@ def test_progress_counts_epochs_of_members(digits):
     assert seen == [(3, 6), (6, 6)]
 
 
-def test_interrupt_passes_out(digits):
+@pytest.mark.parametrize("together", [True, False])
+def test_interrupt_passes_out(digits, together):
     def interrupt(done, total):
         raise KeyboardInterrupt
+    before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        train(digits, members=1, progress=interrupt, **SMALL)
+        train(digits, members=4, progress=interrupt, together=together, workers=2, **SMALL)
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"ensemble": "boost-a"},
-     "Ensemble must be one of single, independent, bagging, boost-d, not 'boost-a'"),
+    ({"ensemble": "boost-e"}, "Ensemble must be one of single, independent, bagging, boost-a, "
+      "boost-b, boost-c, boost-d, logitboost, average, not 'boost-e'"),
+    ({"schedule": "par"}, "Schedule must be one of indep, seq, not 'par'"),
+    ({"schedule": "seq", "ensemble": "average"}, "Schedule seq starts each member from the one "
+      "before it, which ensemble average does not have; use schedule indep"),
+    ({"reweight": "gradient", "ensemble": "boost-a"},
+     "Reweight must be one of sample, loss, not 'gradient'"),
+    ({"reweight": "loss"}, "Reweight is for boosting; ensemble independent does not weigh frames"),
+    ({"reweight": "sample", "ensemble": "logitboost"}, "Ensemble logitboost has a weight for each "
+      "class of a frame, so it can not draw frames by them; use reweight loss"),
+    ({"vote": "hard", "ensemble": "logitboost"}, "Ensemble logitboost trains members for the sum "
+      "of their scores, which a hard vote does not see; use vote soft"),
+    ({"distill": True, "ensemble": "logitboost"}, "Ensemble logitboost fits a step of its own, not "
+      "classes; it can not distill"),
+    ({"distill": -1}, "Distill must be a number of epochs, not -1"),
+    ({"augment": "turn"}, "Augment must be one of crop, crop+flip, not 'turn'"),
+    ({"kind": "xnor-net", "recipe": "hw"},
+     "Kind xnor-net has recipe paper, not hw; for another use kind sb"),
+    ({"kind": "ib", "encoder": "threshold"}, "Kind ib reads inputs of 5 bit, but encoder threshold "
+      "gives 1; use planes, or another kind"),
+    ({"resume": True}, "Resume needs a checkpoint to go on from"),
+    ({"width": 0}, "Width must be a number above 0, at most 16, not 0"),
     ({"vote": "loud"}, "Vote must be one of hard, soft, not 'loud'"),
     ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
     ({"members": 0}, "Members must be at least 1, not 0"),
     ({"epochs": 0}, "Epochs must be at least 1, not 0"),
     ({"batch": 1}, "Batch must be at least 2, not 1"),
     ({"threads": 0}, "Threads must be at least 1, not 0"),
+    ({"workers": 0}, "Workers must be at least 1, not 0"),
     ({"seed": -1}, "Seed must be at least 0, not -1"),
     ({"lr": 0}, "Learning rate must be a positive number, not 0"),
     ({"lr": float("nan")}, "Learning rate must be a positive number, not nan"),
     ({"net": "vgg"}, "Network must be tfc, sfc, lfc, nin, cnv, lenet, alexnet, resnet18 or "
       "mlp:WIDTH,WIDTH,..., not 'vgg'"),
-    ({"weight_bits": 9}, "--wbits must be a whole number from 1 to 8, not 9"),
+    ({"kind": "wqb", "bits": 9}, "--bits must be a whole number from 1 to 8, not 9"),
 ])
 def test_wrong_options(digits, options, message):
     with pytest.raises(BennError) as caught:
         train(digits, **options)
     assert str(caught.value) == message
+
+
+def test_rows_of_features_are_not_moved(digits):
+    rows = dataclasses.replace(digits, shape=(64,), x_train=digits.x_train.reshape(-1, 64))
+    with pytest.raises(BennError, match="^Augment moves images, but the data are rows of 64 fea"):
+        train(rows, augment=True)
