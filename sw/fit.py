@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-
 __all__ = ["CrossEntropy", "LeastSquares", "Stopped", "Teacher", "fit", "restore"]
 
 TEMPERATURE = 3.0

@@ -15,7 +15,8 @@ def test_encoder(name, high, thresholds):
     assert encoder.kind == name.partition(":")[0]
 
 
-@pytest.mark.parametrize("name", ["sign", "planes:", "planes:0", "thermometer", "threshold:", "threshold:x"])
+@pytest.mark.parametrize("name", ["sign", "planes:", "planes:0", "thermometer",
+                                  "threshold:", "threshold:x"])
 def test_encoder_unknown(name):
     with pytest.raises(BennError) as caught:
         presets.encoder(name, (64,), 8, 255)

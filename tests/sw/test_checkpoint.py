@@ -107,7 +107,7 @@ def test_a_checkpoint_is_not_overwritten(path):
 
 
 def test_resume_needs_a_file():
-    with pytest.raises(BennError, match="^Resume needs a checkpoint to go on from$"):
+    with pytest.raises(BennError, match=r"^Resume needs a checkpoint to go on from$"):
         Checkpoint(None, SETTINGS, resume=True)
 
 

@@ -331,5 +331,5 @@ def test_wrong_options(digits, options, message):
 
 def test_rows_of_features_are_not_moved(digits):
     rows = dataclasses.replace(digits, shape=(64,), x_train=digits.x_train.reshape(-1, 64))
-    with pytest.raises(BennError, match="^Augment moves images, but the data are rows of 64 fea"):
+    with pytest.raises(BennError, match=r"^Augment moves images, but the data are rows of 64 fea"):
         train(rows, augment=True)
