@@ -32,7 +32,8 @@ class Job:
     moves : shape of the images if they are to be moved, and whether to mirror them
     teacher : to learn from, or None
     workers, threads : members trained side by side, and threads of PyTorch for each
-    name : before the members' names in the checkpoint
+    checkpoint : what is kept of them on disk
+    name : before the members' numbers there
     tick : called with a number of epochs of members
     """
 

@@ -234,8 +234,12 @@ def _most_votes(kind, coder, layers, members, vote):
         return MAX_SUM // 2
     zeros = Member(tuple({key: np.zeros(*array) for key, array in layer.arrays().items()}
                          for layer in layers))
-    model = Ensemble(coder, layers, (zeros,) * members, vote)
-    return MAX_SUM // 2 // (model.max_score if vote == "soft" else 1)
+    largest = Ensemble(coder, layers, (zeros,)).max_score if vote == "soft" else 1
+    most = MAX_SUM // 2 // largest
+    if members > most:
+        raise BennError(f"Scores of this network reach ±{largest}, of which a soft vote can add up "
+                        f"{most}, not {members}; use fewer members, a smaller width or vote hard")
+    return most
 
 
 @contextmanager

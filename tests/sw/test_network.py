@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from benn_fpga import nets, presets
-from benn_fpga.layers import Dense
+from benn_fpga.layers import Conv, Dense
 from benn_fpga.sw import network
 from benn_fpga.sw.network import Network, values
 
@@ -116,3 +117,44 @@ def test_every_parameter_learns(name, recipe):
     drawn(x).square().sum().backward()
     still = [label for label, p in drawn.named_parameters() if p.grad is None or not p.grad.any()]
     assert still == []
+
+
+FLOATS = nets.kind("dnn")
+
+
+def test_floats_by_hand():
+    drawn = Network(LAYERS[1:], 1, kind=FLOATS).draw([np.random.default_rng(0)])
+    x = inputs()[:, :6].float()
+    drawn.estimate(x)
+    first, last = (layer.weight[0].detach().double() for layer in drawn.layers)
+    sums = x.double() @ first.T
+    hidden = ((sums - sums.mean(0)) / (sums.var(0, correction=0) + network.EPSILON).sqrt()).relu()
+    expected = (hidden @ last.T).numpy()
+    assert drawn.scores(x)[:, 0] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_float_weights_are_not_clamped():
+    drawn = Network(LAYERS, 1, kind=FLOATS)
+    with torch.no_grad():
+        drawn.layers[0].weight.fill_(-3)
+        drawn.layers[0].norm.gain.fill_(-3)
+    drawn.clamp()
+    assert drawn.layers[0].weight.unique().tolist() == [-3]
+    assert drawn.layers[0].norm.gain.unique().tolist() == [-3]
+
+
+@pytest.mark.parametrize(("kind", "outside"), [("dnn", [-1, 0]), ("ab", [-1, -1])])
+def test_outside_an_image_is_the_least_that_occurs(kind, outside):
+    layers = nets.build("nin", IMAGES, 3, nets.kind(kind), width=0.1)
+    drawn = Network(layers, 1, kind=nets.kind(kind))
+    assert [drawn.layers[n]._outside for n in (0, 3)] == outside
+
+
+@pytest.mark.parametrize("size", [8, 7])
+def test_a_stride_without_a_kernel(size):
+    layer = Conv((size, size, 3), (1, 1), 2, outputs=6, output_bits=0)
+    drawn = Network((layer,), 1).draw([np.random.default_rng(0)]).layers[0]
+    x = torch.from_numpy(np.random.default_rng(1).integers(0, 2, (4, 3, size, size)) * 2.0 - 1)
+    x = x.float().to(memory_format=torch.channels_last)
+    expected = functional.conv2d(x.contiguous(), drawn.integers()[0][..., None, None], stride=2)
+    assert torch.equal(drawn.sums(x), expected)
