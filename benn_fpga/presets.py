@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "KINDS", "MEMBERS", "MLPS", "NETS",
-           "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "Defaults", "defaults",
+__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "FLOATS", "KINDS", "MEMBERS", "MLPS",
+           "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "Defaults", "defaults",
            "encoder"]
 
 SPLITS = ("test", "valid", "train")
@@ -40,6 +40,7 @@ RIVALS = {
     "dorefa": ("qnn", "hw", ("bits",)),
     "abc-net": ("qnn", "hw", ("bits",)),
 }
+FLOATS = {"dnn": "weights", "binaryconnect": "activations"}  # what keeps each from being exported
 
 
 @dataclass(frozen=True)

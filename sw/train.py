@@ -15,7 +15,16 @@ from benn_fpga import nets, presets
 from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SUM, Dense
-from benn_fpga.presets import AUGMENTS, BOOSTS, ENSEMBLES, MEMBERS, REWEIGHTS, RIVALS, SCHEDULES
+from benn_fpga.presets import (
+    AUGMENTS,
+    BOOSTS,
+    ENSEMBLES,
+    FLOATS,
+    MEMBERS,
+    REWEIGHTS,
+    RIVALS,
+    SCHEDULES,
+)
 from benn_fpga.spec import VOTES, Encoder, Ensemble, Member
 from benn_fpga.sw import boost, export
 from benn_fpga.sw.augment import Frames
@@ -69,10 +78,9 @@ def train(dataset, net=None, **options):
     ``options`` are those of :func:`learn`.
     """
     kind = options.get("kind", "ab")
-    if kind in ("dnn", "binaryconnect"):
-        what = "weights" if kind == "dnn" else "activations"
-        raise BennError(f"kind {kind} has float {what}: it can be trained and measured, but not "
-                        f"exported")
+    if kind in FLOATS:
+        raise BennError(f"kind {kind} has float {FLOATS[kind]}: it can be trained and measured, "
+                        f"but not exported")
     return learn(dataset, net, **options).export(dataset.x_valid)
 
 
