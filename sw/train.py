@@ -1,6 +1,7 @@
 """Training from a data set to a model."""
 
 import dataclasses
+import hashlib
 import math
 import os
 import threading
@@ -173,7 +174,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
         "together": "yes" if together else "no",
         "threads": threads,
     }
-    saved = Checkpoint(checkpoint, settings, resume)
+    saved = Checkpoint(checkpoint, {**settings, "training frames": _digest(dataset)}, resume)
     job = Job(layers, recipe, chosen, Frames(values(coder, dataset.x_train), coder.element_bits),
               torch.from_numpy(dataset.y_train), seed, options["epochs"], float(options["lr"]),
               options["batch"], (dataset.shape, augment == "crop+flip") if augment else None,
@@ -197,7 +198,7 @@ def _settle(kind, recipe, ensemble, schedule, reweight, vote, augment, distill):
     one_of("Ensemble", ensemble, ENSEMBLES)
     one_of("Schedule", schedule, SCHEDULES)
     one_of("Vote", vote, VOTES)
-    if kind in RIVALS and recipe not in (None, RIVALS[kind][1]):
+    if kind in RIVALS and kind not in FLOATS and recipe not in (None, RIVALS[kind][1]):
         raise BennError(f"Kind {kind} has recipe {RIVALS[kind][1]}, not {recipe}; "
                         f"for another use kind {RIVALS[kind][0]}")
     if schedule == "seq" and ensemble in ("single", "average"):
@@ -248,6 +249,13 @@ def _most_votes(kind, coder, layers, members, vote):
         raise BennError(f"Scores of this network reach ±{largest}, of which a soft vote can add up "
                         f"{most}, not {members}; use fewer members, a smaller width or vote hard")
     return most
+
+
+def _digest(dataset):
+    """Of the frames that are trained on: which they are depends on the split too."""
+    digest = hashlib.sha256(np.ascontiguousarray(dataset.x_train).data)
+    digest.update(dataset.y_train.data)
+    return digest.hexdigest()[:16]
 
 
 @contextmanager

@@ -211,6 +211,13 @@ def test_a_finished_checkpoint_gives_the_model_again(digits, tmp_path):
     assert seen == [4]
 
 
+def test_a_checkpoint_of_other_frames_is_refused(digits, tmp_path):
+    train(digits, members=1, checkpoint=tmp_path / "c", **SMALL)
+    other = data.load("digits", limit=300, split_seed=1)
+    with pytest.raises(BennError, match=r"was made with training frames [0-9a-f]{16}, not "):
+        train(other, members=1, checkpoint=tmp_path / "c", resume=True, **SMALL)
+
+
 @pytest.mark.parametrize(("other", "message"), [
     ({"seed": 1}, "seed 0, not 1"), ({"kind": "ib"}, "kind ab, not ib"),
     ({"distill": 3}, "distill_epochs nothing, not 3")])
@@ -308,6 +315,8 @@ def test_interrupt_passes_out(digits, together):
     ({"augment": "turn"}, "Augment must be one of crop, crop+flip, not 'turn'"),
     ({"kind": "xnor-net", "recipe": "hw"},
      "Kind xnor-net has recipe paper, not hw; for another use kind sb"),
+    ({"kind": "dorefa", "recipe": "x", "bits": 2},
+     "Kind dorefa has recipe hw, not x; for another use kind qnn"),
     ({"kind": "ib", "encoder": "threshold"}, "Kind ib reads inputs of 5 bit, but encoder threshold "
       "gives 1; use planes, or another kind"),
     ({"resume": True}, "Resume needs a checkpoint to go on from"),
