@@ -1,7 +1,7 @@
 """The verbs of the command line as functions; each imports what it needs when it is called."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benn_fpga import design as designs
 from benn_fpga import golden, modelfile
@@ -11,7 +11,8 @@ from benn_fpga.output import check_file
 from benn_fpga.presets import SPLITS
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["Evaluation", "eval", "generate", "load", "simulate", "train"]
+__all__ = ["Evaluation", "Measured", "analyse", "compare", "eval", "experiment", "generate", "load",
+           "measure", "simulate", "train"]
 
 
 @contextmanager
@@ -50,22 +51,88 @@ def _frames(model, dataset, split, limit, data_dir, progress):
     return golden.check_input(model.encoder, x[:limit]), y[:limit]
 
 
-def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, **options):
+def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resume=False,
+          **options):
     """Train an ensemble, write it to ``path`` if given, and return it.
 
+    While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there.
     ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
-    :func:`benn_fpga.sw.progress.bar`; ``options`` are those of :func:`benn_fpga.sw.train.train`.
+    :func:`benn_fpga.sw.progress.bar`; ``options`` are those of :func:`benn_fpga.sw.train.learn`.
     """
     if path is not None:
         check_file(path)
     with _extra("train"):
-        from benn_fpga.sw import data
+        from benn_fpga.sw import checkpoint, data
         from benn_fpga.sw import train as trainer
-    model = trainer.train(data.load(dataset, data_dir, limit, show=progress), progress=progress,
-                          **options)
+    kept = None if path is None else f"{path}.checkpoint"
+    found = data.load(dataset, data_dir, limit, show=progress)
+    model = trainer.train(found, progress=progress, checkpoint=kept, resume=resume, **options)
     if path is not None:
         model.save(path)
+        checkpoint.remove(kept)
     return model
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares of frames that a network gets right, on the validation and on the test part."""
+
+    valid: float
+    test: float
+    frames: int
+
+
+def measure(dataset, *, limit=None, data_dir=None, progress=None, **options):
+    """Train without export, as float networks must be, and measure; returns :class:`Measured`."""
+    with _extra("train"):
+        from benn_fpga.sw import data
+        from benn_fpga.sw import train as trainer
+    found = data.load(dataset, data_dir, limit, show=progress)
+    return _measured(found, trainer.learn(found, progress=progress, **options))
+
+
+def _measured(found, trained):
+    return Measured(float((trained.predict(found.x_valid) == found.y_valid).mean()),
+                    float((trained.predict(found.x_test) == found.y_test).mean()),
+                    len(found.x_test))
+
+
+def compare(model, dataset, *, limit=None, data_dir=None, progress=None):
+    """Train what ``model`` is to be compared with on the same data; :class:`Measured` by name."""
+    with _extra("train"):
+        from benn_fpga.sw import compare as rivals
+        from benn_fpga.sw import data
+    found = data.load(dataset, data_dir, limit, show=progress)
+    return {name: _measured(found, trained)
+            for name, trained in rivals.baselines(found, _model(model), progress).items()}
+
+
+def analyse(model, dataset, *, split="valid", limit=None, data_dir=None, progress=None):
+    """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set."""
+    from benn_fpga import analysis
+    model = _model(model)
+    return analysis.analyse(model, *_frames(model, dataset, split, limit, data_dir, progress))
+
+
+def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, limit=None,
+               data_dir=None, progress=None, command="", **options):
+    """Run an experiment of the paper; returns the :class:`~benn_fpga.sw.report.Report`.
+
+    Parameters
+    ----------
+    dataset : ``digits`` if ``quick``, else ``mnist``, if None
+    seeds : how many runs of each network
+    members : of the largest ensemble
+    options : of :func:`benn_fpga.sw.train.learn`, for every network
+    """
+    with _extra("train"):
+        from benn_fpga.sw import data, experiments
+        from benn_fpga.sw.progress import bar
+    dataset = dataset or ("digits" if quick else "mnist")
+    found = data.load(dataset, data_dir, limit, show=progress)
+    setting = experiments.setting(found, quick=quick, seeds=seeds, members=members, **options)
+    with bar(name, None, progress) as advance:
+        return experiments.run(name, replace(setting, advance=advance), command)
 
 
 @dataclass(frozen=True)

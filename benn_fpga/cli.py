@@ -11,7 +11,24 @@ from dataclasses import asdict, astuple, dataclass, field, fields
 from benn_fpga import __version__
 from benn_fpga.console import plain
 from benn_fpga.errors import BennError
-from benn_fpga.presets import DEFAULTS, ENSEMBLES, MEMBERS, NETS, SPLITS, Defaults
+from benn_fpga.output import check_file
+from benn_fpga.presets import (
+    AUGMENTS,
+    DEFAULTS,
+    ENSEMBLES,
+    EXPERIMENTS,
+    FLOATS,
+    KINDS,
+    MEMBERS,
+    MLPS,
+    NETS,
+    RECIPES,
+    REWEIGHTS,
+    RIVALS,
+    SCHEDULES,
+    SPLITS,
+    Defaults,
+)
 
 __all__ = ["main"]
 
@@ -29,17 +46,34 @@ class Outcome:
     failure: str | None = None
 
 
+_TRAINING = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch",
+             "kind", "bits", "wbits", "abits", "width", "recipe", "schedule", "reweight",
+             "augment", "distill")
+
+
+def _given(args):
+    """Options of training that the user gave."""
+    return {name: getattr(args, name) for name in _TRAINING
+            if getattr(args, name, None) is not None}
+
+
 def train(args):
     from benn_fpga import api, console
-    names = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch")
-    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    given = _given(args)
     if args.ensemble == "single" and args.members not in (None, 1):
         raise BennError(f"--ensemble single has 1 member, not {args.members}; "
                         f"leave out -k or use --ensemble independent")
-    model = api.train(args.dataset, args.output, limit=args.limit, data_dir=args.data_dir,
-                      progress=_progress(args), **given)
+    common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
+    if args.kind in FLOATS:
+        return _train_float(args, given, common)
+    if args.output is None:
+        raise BennError("-o must say where to write the model file")
+    if args.plot is not None:
+        check_file(args.plot)
+    model = api.train(args.dataset, args.output, resume=args.resume, **common, **given)
     score = model.provenance["scores"]["validation"]
     members = [correct / score["frames"] for correct in score["member_correct"]]
+    found = api.analyse(model, args.dataset, **common)
     data = {
         "model": args.output,
         "model_sha256": model.digest(),
@@ -48,17 +82,75 @@ def train(args):
         "accuracy": score["correct"] / score["frames"],
         "member_accuracy": members,
         "weight_bits": model.weight_bits,
+        "operations": model.operations,
+        "analysis": found.describe(),
         "provenance": model.provenance,
     }
     rows = [
         ("members", len(members)),
         ("mean accuracy of a member", console.percent(sum(members) / len(members))),
         ("accuracy of the vote", console.percent(data["accuracy"])),
+        ("best with the first", f"{found.chosen}: {console.percent(max(found.curve))}"),
+        *([("two members differ in", console.percent(found.mean_disagreement))]
+          if len(members) > 1 else []),
         ("validation frames", score["frames"]),
         ("weight bits", f"{model.weight_bits:,}"),
         ("written to", args.output),
     ]
-    return Outcome(data, [console.table(f"Trained on {args.dataset}", ("", ">"), rows)])
+    tables = [console.table(f"Trained on {args.dataset}", ("", ">"), rows)]
+    if args.compare:
+        rivals = api.compare(model, args.dataset, **common)
+        data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
+        tables.append(console.table(
+            "Compared with, on the same data", ("", ">validation", ">test"),
+            [(name, console.percent(rival.valid), console.percent(rival.test))
+             for name, rival in rivals.items()]))
+    if args.plot is not None:
+        from benn_fpga.sw import report
+        report.draw(report.curve(found, data.get("compared", {}), args.dataset), args.plot)
+    return Outcome(data, tables)
+
+
+def _train_float(args, given, common):
+    """A float network has nothing to write: it is measured."""
+    from benn_fpga import api, console
+    if args.output is not None:
+        raise BennError(f"kind {args.kind} computes in float, which no hardware here does: it can "
+                        f"be trained and measured, but not written; leave out -o")
+    found = api.measure(args.dataset, **common, **given)
+    data = {"kind": args.kind, "frames": found.frames, "accuracy": found.test,
+            "validation_accuracy": found.valid}
+    rows = [("accuracy on the validation part", console.percent(found.valid)),
+            ("accuracy on the test part", console.percent(found.test)),
+            ("test frames", found.frames)]
+    return Outcome(data, [console.table(f"Float network on {args.dataset}", ("", ">"), rows)])
+
+
+def experiment(args):
+    from benn_fpga import api, console
+    from benn_fpga.output import check_folder
+    if args.output is not None:
+        check_folder(args.output)
+    command = f"{PROGRAM} experiment {' '.join(args.told)}"
+    given = {key: value for key, value in _given(args).items() if key != "members"}
+    found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
+                           members=args.members, limit=args.limit, data_dir=args.data_dir,
+                           progress=_progress(args), command=command, **given)
+    files = {}
+    if args.output is not None:
+        from benn_fpga.sw import report
+        files = {kind: os.path.join(args.output, f"{args.name}.{kind}") for kind in ("json", "svg")}
+        report.write(found, files["json"])
+        report.draw(found, files["svg"])
+    held = {True: "yes", False: "no", None: "?"}
+    return Outcome({**found.describe(), "files": files}, [
+        console.table(found.title, found.columns, found.rows),
+        console.table("Claims of the paper", ("", "paper", "here", "held"),
+                      [(claim.text, claim.paper, claim.ours, held[claim.held])
+                       for claim in found.claims]),
+        *([console.table("", ("", ""), [("written to", files["json"]), ("", files["svg"])])]
+          if files else []),
+    ])
 
 
 def info(args):
@@ -306,24 +398,67 @@ def _parser():
         sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
                          help=f"part of the data (default: {SPLITS[0]})")
 
+    def network(sub):
+        widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
+                           for name in NETS)
+        sub.add_argument("--net", help=f"{widths}, or widths of hidden layers as mlp:256,128; "
+                                       f"mlp: without any is a linear classifier")
+        sub.add_argument("--width", metavar="W", type=_positive,
+                         help="multiply every hidden width: 1, 0.5 (tiny), 0.1 (nano)")
+        sub.add_argument("--kind", metavar="KIND", choices=(*KINDS, *RIVALS),
+                         help=f"bits of weights and activations: {', '.join(KINDS)}; or a network "
+                              f"of the literature: {', '.join(RIVALS)} (default: ab, all binary)")
+        for name in ("bits", "wbits", "abits"):
+            takes = [kind for kind, needs in KINDS.items() if name in needs] + \
+                [kind for kind, (_, _, needs) in RIVALS.items() if name in needs]
+            sub.add_argument(f"--{name}", metavar="Q", type=_count,
+                             help=f"for the kinds {', '.join(takes)}")
+        sub.add_argument("--recipe", choices=RECIPES,
+                         help="batch norm alone, or the blocks of the paper (default: hw)")
+        sub.add_argument("-k", "--members", metavar="K", type=_count,
+                         help=f"number of networks (default: {MEMBERS})")
+        sub.add_argument("--encoder",
+                         help="threshold[:VALUE], thermometer:LEVELS or planes[:BITS]")
+        sub.add_argument("--epochs", metavar="N", type=_count,
+                         help="times that training sees the data")
+        sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
+        sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
+        sub.add_argument("--augment", choices=AUGMENTS,
+                         help="move images, or move and mirror them, anew in every epoch")
+        sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+
     sub = verb(train, "train", "train an ensemble and write its model file", _defaults())
     dataset(sub)
-    sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
-    nets = ", ".join(f"{name} ({_widths(widths)})" for name, widths in NETS.items())
-    sub.add_argument("--net", help=f"{nets}, or widths of hidden layers as mlp:256,128; "
-                                   f"mlp: without any is a linear classifier")
+    sub.add_argument("-o", "--output", metavar="M.benn",
+                     help="file to write; not for kinds that compute in float")
+    network(sub)
     sub.add_argument("--ensemble", choices=ENSEMBLES,
                      help="how members differ (default: independent)")
-    sub.add_argument("-k", "--members", metavar="K", type=_count,
-                     help=f"number of networks (default: {MEMBERS})")
+    sub.add_argument("--schedule", choices=SCHEDULES,
+                     help="members start anew, or from the one before (default: indep)")
+    sub.add_argument("--reweight", choices=REWEIGHTS,
+                     help="boosting draws frames by weight, or weighs the loss (default: sample)")
     sub.add_argument("--vote", choices=("soft", "hard"), help="default: soft")
-    sub.add_argument("--encoder", help="threshold[:VALUE], thermometer:LEVELS or planes")
-    sub.add_argument("--epochs", metavar="N", type=_count,
-                     help="times that training sees the data")
+    sub.add_argument("--distill", action="store_true", default=None,
+                     help="learn from an ensemble of float networks, which is trained first")
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
-    sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
-    sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
-    sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+    sub.add_argument("--resume", action="store_true",
+                     help="go on from the checkpoint of a run that was interrupted")
+    sub.add_argument("--plot", metavar="FILE.svg", help="draw the accuracy against K")
+    sub.add_argument("--compare", action="store_true",
+                     help="train also one member, one network of as many bits, and other seeds")
+
+    sub = verb(experiment, "experiment", "repeat an experiment of the paper")
+    sub.add_argument("name", metavar="NAME", choices=EXPERIMENTS, help=", ".join(EXPERIMENTS))
+    sub.add_argument("--quick", action="store_true", help="in less than two minutes, on digits")
+    sub.add_argument("--dataset", metavar="DATASET",
+                     help=f"{DATASETS} (default: mnist; digits if quick)")
+    sub.add_argument("--data-dir", metavar="DIR",
+                     help="where the data files are (default: $BENN_DATA, else download)")
+    sub.add_argument("--seeds", metavar="N", type=_count,
+                     help="runs of each network (default: 3; 2 if quick)")
+    network(sub)
+    sub.add_argument("-o", "--output", metavar="DIR", help="write table and plot there")
 
     sub = verb(info, "info", "show what is in a model file")
     sub.add_argument("model", metavar="M.benn")
@@ -389,6 +524,7 @@ def _complain(text):
 def main(argv=None):
     """Run the command line; returns the exit code."""
     args = _parser().parse_args(argv)
+    args.told = (sys.argv[1:] if argv is None else list(argv))[1:]
     if os.environ.get("BENN_DEBUG") == "1":
         return _run(args)
     try:

@@ -56,9 +56,13 @@ class Kind:
         return "planes" if self.input_bits == EDGE_BITS else f"planes:{self.input_bits}"
 
     def check_encoder(self, name, encoder):
-        """Raise unless it can read what ``encoder`` gives; floats can read anything."""
+        """Raise unless it can read what ``encoder`` gives; floats can read anything.
+
+        A kind that reads planes may be given more or fewer of them.
+        """
         reads = min(self.input_bits or 1, encoder.bits)
-        if self.exports and encoder.element_bits != reads:
+        planes = self.input_bits and encoder.kind == "planes"
+        if self.exports and not planes and encoder.element_bits != reads:
             use = self.encoder("threshold or thermometer")
             raise BennError(f"Kind {self.name} reads inputs of {reads} bit, but encoder {name} "
                             f"gives {encoder.element_bits}; use {use}, or another kind")

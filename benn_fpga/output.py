@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_file", "write_atomically"]
+__all__ = ["check_file", "check_folder", "write_atomically"]
 
 
 def check_file(path):
@@ -22,6 +22,20 @@ def check_file(path):
     except OSError as error:
         raise BennError(f"can not write {path}: {error.strerror}; "
                         f"give a path in a folder you may write to") from None
+
+
+def check_folder(path):
+    """Make the folder ``path`` if it is not there; raise unless files can be written into it."""
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise BennError(f"{path} is a file; give a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise BennError(f"can not write to {path}: {error.strerror}; "
+                        f"give a folder you may write to") from None
 
 
 def write_atomically(path, content):

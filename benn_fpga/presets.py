@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "FLOATS", "KINDS", "MEMBERS", "MLPS",
-           "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "Defaults", "defaults",
-           "encoder"]
+__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
+           "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
+           "Defaults", "defaults", "encoder"]
 
 SPLITS = ("test", "valid", "train")
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
@@ -40,6 +40,8 @@ RIVALS = {
     "dorefa": ("qnn", "hw", ("bits",)),
     "abc-net": ("qnn", "hw", ("bits",)),
 }
+EXPERIMENTS = ("theory", "robustness-random", "robustness-trained", "stability", "bag-vs-boost",
+               "seq-vs-indep", "compression", "bit-width", "first-last", "bits-or-networks")
 FLOATS = {"dnn": "weights", "binaryconnect": "activations"}  # what keeps each from being exported
 
 

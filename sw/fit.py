@@ -115,7 +115,7 @@ def restore(tensors, network, optimizer=None):
 
 
 def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher=None, start=0,
-        tensors=None, keep=None, stop=None):
+        tensors=None, keep=None, stop=None, decay=True):
     """Train ``network``.
 
     Parameters
@@ -129,6 +129,7 @@ def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher
     start, tensors : epochs already made, and what ``keep`` got after them
     keep : called after each epoch with the number of epochs made and all that the next depends on
     stop : threading.Event at which to raise :class:`Stopped`
+    decay : the learning rate follows a cosine to zero, else it stays
     """
     optimizer = torch.optim.Adam(network.parameters(), lr=lr, fused=True)
     if tensors is not None:
@@ -144,8 +145,9 @@ def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher
             if stop is not None and stop.is_set():
                 raise Stopped
             step = epoch * steps + n
-            optimizer.param_groups[0]["lr"] = \
-                lr * (1 + math.cos(math.pi * step / (epochs * steps))) / 2
+            if decay:
+                optimizer.param_groups[0]["lr"] = \
+                    lr * (1 + math.cos(math.pi * step / (epochs * steps))) / 2
             soft = None if teacher is None else teacher.logits(frames, move)
             scores = network(inputs.batch(frames, move)) * network.score_scale
             optimizer.zero_grad(set_to_none=True)

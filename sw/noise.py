@@ -1,5 +1,6 @@
 """Noise on the inputs: the paper's theory in closed form, and its Equation 1 on random networks."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from benn_fpga.sw.report import Claim, Line, Report
 
-__all__ = ["flips", "random_networks", "theory"]
+__all__ = ["error_change", "flips", "random_networks", "theory"]
 
 # Table of the paper: variance of sign(x + noise) - sign(x) for x and noise normal.
 PAPER_B = {1.5: 1.25, 1.0: 1.0, 0.5: 0.59, 0.1: 0.13, 0.01: 0.013, 0.001: 0.0013}
@@ -70,7 +71,7 @@ def _quantised(x, bits):
 
 def _network(x, sizes, weight_bits, activation_bits, rng):
     """Outputs of a random network for clean and noisy inputs (2, frames, features)."""
-    for n, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         if n:
             mean, std = x[0].mean(0), x[0].std(0) + 1e-9  # batch norm of the clean data
             x = _quantised((x - mean) / std, activation_bits) if activation_bits < 32 else \
@@ -127,3 +128,35 @@ def random_networks(x, sizes, variance, rounds, rng, advance):
                     [v[1] for v in shown.values()])],
         axes=("", "mean square change"),
         settings={"variance": str(variance), "rounds": rounds, "layers": list(sizes)})
+
+
+def error_change(trained, members, data, variance, draws, rng):
+    """Mean square change, in %², of the test error when noise is added to the input.
+
+    ``trained`` is as from :func:`benn_fpga.sw.train.learn`; its first ``members`` vote. Noise of
+    ``variance`` is that of values in -1..1, and is not rounded to whole values.
+    """
+    x = torch.from_numpy(data.x_test.reshape(len(data.x_test), -1)).double()
+    noise = math.sqrt(variance) * data.high / 2
+    clean = _error(trained, members, x, data.y_test)
+    changes = [_error(trained, members, x + noise * torch.from_numpy(
+        rng.standard_normal(x.shape)), data.y_test) - clean for _ in range(draws)]
+    return float(np.mean(np.square(changes)))
+
+
+@torch.no_grad()
+def _error(trained, members, x, y):
+    """Percent of the frames of real values ``x`` that the first members get wrong."""
+    encoder = trained.encoder
+    if encoder.kind == "planes":
+        codes = x / (1 << encoder.dropped)
+        elements = 2 * codes - ((1 << encoder.element_bits) - 1)
+    else:
+        levels = torch.from_numpy(encoder.thresholds)
+        elements = 2.0 * (x[:, :, None] >= levels).double().flatten(1) - 1
+    if len(encoder.output_shape) == 3:
+        elements = elements.unflatten(1, encoder.output_shape).permute(0, 3, 1, 2)
+    network = trained.network.eval()
+    scores = torch.cat([network(part)[:, :members] for part in elements.split(256)]).double()
+    votes = torch.tensor(trained.vote_weights[:members]).double()
+    return 100 * float(((scores * votes[:, None]).sum(1).argmax(1).numpy() != y).mean())

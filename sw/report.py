@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benn_fpga.errors import BennError
 from benn_fpga.output import write_atomically
 
-__all__ = ["Claim", "Line", "Report", "draw", "mean", "percent", "read", "write"]
+__all__ = ["Claim", "Line", "Report", "curve", "draw", "mean", "percent", "read", "write"]
 
 FORMAT = "benn-experiment"
 
@@ -97,6 +97,21 @@ def read(path):
         raise BennError(f"can not read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BennError(f"{path} is not the result of an experiment; run it again") from None
+
+
+def curve(found, compared, name):
+    """The K-curve of an :class:`~benn_fpga.analysis.Analysis` as a report to draw.
+
+    ``compared`` has ``valid`` of other networks by name.
+    """
+    members = list(range(1, len(found.curve) + 1))
+    lines = [Line("vote of the first K", members, [100 * a for a in found.curve]),
+             Line("member K alone", members, [100 * a for a in found.members])]
+    lines += [Line(label, [1, len(members)], [100 * rival["valid"]] * 2)
+              for label, rival in compared.items()]
+    return Report(name="curve", title=f"{name}: accuracy of the vote, K chosen: {found.chosen}",
+                  columns=[], rows=[], lines=lines,
+                  axes=("K", "accuracy on the validation part, %"))
 
 
 def draw(report, path):

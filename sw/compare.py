@@ -1,0 +1,48 @@
+"""What an ensemble is measured against: one wide network of as many bits, and other seeds."""
+
+from benn_fpga import nets
+from benn_fpga.sw.train import learn
+
+__all__ = ["baselines", "equal_width"]
+
+_WIDEST = 16.0
+_STEPS = 24  # of the bisection: finer than any width that makes a difference
+
+
+def _bits(net, encoder, classes, kind, width):
+    return sum(layer.stored_bits for layer in nets.build(net, encoder, classes, kind, width=width))
+
+
+def equal_width(net, encoder, classes, kind, width, members):
+    """The width of one network that has at most as many weight bits as ``members`` of ``width``."""
+    target = members * _bits(net, encoder, classes, kind, width)
+    low, high = width, _WIDEST
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if _bits(net, encoder, classes, kind, middle) <= target:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def baselines(dataset, model, progress=None):
+    """Networks to compare ``model`` with, by name, trained as its provenance says it was.
+
+    ``single``: one member; ``equal bits``: one network, as wide as the bits of all members allow;
+    ``independent``: as many members, which differ in their seeds alone.
+    """
+    told = model.provenance
+    numbers = {key: told.get(key) for key in ("bits", "wbits", "abits")}
+    width = float(told["width"])
+    kind = nets.kind(told["kind"], **numbers)
+    common = {**numbers, **{key: told.get(key) for key in (
+        "net", "encoder", "epochs", "batch", "seed", "kind", "recipe", "vote", "augment")},
+        "lr": float(told["lr"]), "distill": told.get("distill_epochs"), "progress": progress}
+    wide = equal_width(told["net"], model.encoder, model.classes, kind, width, len(model.members))
+    return {
+        "single": learn(dataset, ensemble="single", width=width, **common),
+        "equal bits": learn(dataset, ensemble="single", width=wide, **common),
+        "independent": learn(dataset, ensemble="independent", members=len(model.members),
+                             width=width, **common),
+    }
