@@ -69,8 +69,10 @@ class AnswerPort(wiring.Component):
             self.o.valid.eq(emit.o.valid),
             emit.o.ready.eq(self.o.ready),
         ]
+        user = Signal(reset_less=True)
+        m.d.comb += self.user.eq(user)
         with m.If(emit.i.ready):
-            m.d.sync += self.user.eq(self.error.payload)
+            m.d.sync += user.eq(self.error.payload)
         return m
 
 
@@ -125,7 +127,7 @@ class Ensemble(wiring.Component):
         m.submodules.guard = guard = FrameGuard(
             lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
         m.submodules.encoder = unit = EncoderUnit(
-            encoder=encoder, thresholds=images.encoder_thresholds(encoder), lanes=lanes)
+            encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
         m.submodules.gear0 = gearbox = Gearbox(
             lanes * encoder.elements_per_value, simd, frame=encoder.outputs,
             element_bits=encoder.element_bits)

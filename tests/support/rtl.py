@@ -12,7 +12,7 @@ from benn_fpga.answer import answer_size, decode
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.schedule import schedule
 
-__all__ = ["Answers", "Beat", "answers", "beats_of", "stream", "top", "until_sent"]
+__all__ = ["Answers", "Beat", "after_reset", "answers", "beats_of", "stream", "top", "until_sent"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
 
@@ -87,6 +87,34 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, limit=100_000):
     _simulate(dut, *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
               *(sink(p, c, f"{seed} o {n}") for n, (p, c) in enumerate(sinks)))
     return [transfers[id(port)] for port, _ in sinks]
+
+
+def after_reset(dut, payloads, *, reset_at):
+    """What comes out of ``dut`` for ``payloads`` sent, without pauses, right after a reset.
+
+    Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
+    """
+    reset, got = Signal(), []
+
+    async def bench(ctx):
+        ctx.set(dut.o.ready, 1)
+        sent, cycle = 0, 0
+        while len(got) < len(payloads):
+            ctx.set(reset, cycle == reset_at)
+            ctx.set(dut.i.valid, sent < len(payloads))
+            ctx.set(dut.i.payload, payloads[min(sent, len(payloads) - 1)])
+            _, _, ready, valid, payload = await ctx.tick().sample(
+                dut.i.ready, dut.o.valid, dut.o.payload)
+            sent += ready
+            if cycle == reset_at:
+                sent = 0
+            elif valid and cycle > reset_at:
+                got.append(Beat(cycle, payload))
+            cycle += 1
+            assert cycle < 1000, f"hang: {len(got)} of {len(payloads)} came out"
+
+    _simulate(ResetInserter(reset)(dut), bench)
+    return got
 
 
 def beats_of(frame, lanes):
