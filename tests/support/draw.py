@@ -4,7 +4,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from benn_fpga import bits
-from benn_fpga.spec import ENCODERS, VOTES, Dense, Encoder, Ensemble, Fold, Folding, Member
+from benn_fpga.spec import (
+    ENCODERS,
+    MAX_SUM,
+    VOTES,
+    Dense,
+    Encoder,
+    Ensemble,
+    Fold,
+    Folding,
+    Member,
+)
 
 __all__ = ["divisors", "foldings", "models", "random_folding", "random_frames", "random_model",
            "random_table"]
@@ -21,11 +31,17 @@ def _encoder(rng, kind, shape, raw_bits, levels, per_value):
     return Encoder(kind, tuple(shape), raw_bits, np.sort(thresholds, axis=1).astype(np.int32))
 
 
-def random_table(rng, layer):
-    """Thresholds around the sums that occur, now and then one of "always" or "never"; or a bias."""
+def random_table(rng, layer, bias_limit=None):
+    """Thresholds around the sums that occur, now and then one of "always" or "never"; or a bias.
+
+    With ``bias_limit`` half of the biases are at ± that limit.
+    """
     spread = max(2, int(2 * (layer.max_sum * layer.max_sum / layer.inputs) ** 0.5))
     table = rng.integers(-spread, spread + 1, layer.table_shape)
     if layer.is_scores:
+        if bias_limit is not None:
+            extreme = rng.choice([-bias_limit, bias_limit], table.shape)
+            table = np.where(rng.random(table.shape) < 0.5, extreme, table)
         return table.astype(np.int32)
     extreme = np.where(rng.random(table.shape) < 0.5, -layer.max_sum, layer.max_sum + 1)
     table = np.where(rng.random(table.shape) < 0.05, extreme, table)
@@ -38,11 +54,12 @@ def _per_layer(bits_, layers):
 
 def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, weight_bits=1,
                  activation_bits=1, encoder="threshold", levels=3, raw_bits=8, vote="soft",
-                 vote_weights=None, per_value=False):
+                 vote_weights=None, per_value=False, extreme_bias=False):
     """An ensemble of random integers.
 
     ``weight_bits`` is one number or one per layer, ``activation_bits`` one number or one per hidden
-    layer; ``vote_weights`` one per member, else drawn from ±4 without 0.
+    layer; ``vote_weights`` one per member, else drawn from ±4 without 0. ``extreme_bias`` makes
+    half of the biases as large as the specification allows.
     """
     first = _encoder(rng, encoder, shape, raw_bits, levels, per_value)
     sizes = [first.outputs, *hidden, classes]
@@ -52,11 +69,15 @@ def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, 
                    for n in range(len(hidden) + 1))
     if vote_weights is None:
         vote_weights = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], members).tolist()
+    bias_limit = None
+    if extreme_bias:
+        votes = max(1, sum(map(abs, vote_weights))) if vote == "soft" else 1
+        bias_limit = min(MAX_SUM // 4, MAX_SUM // 2 // votes - layers[-1].max_sum)
     drawn = []
     for vote_weight in vote_weights:
         codes = [rng.integers(0, 1 << w.weight_bits, (w.outputs, w.inputs)) for w in layers]
         weights = [bits.planes(c, w.weight_bits) for c, w in zip(codes, layers, strict=True)]
-        tables = [random_table(rng, w) for w in layers]
+        tables = [random_table(rng, w, bias_limit) for w in layers]
         drawn.append(Member(tuple(weights), tuple(tables), vote_weight))
     return Ensemble(first, layers, tuple(drawn), vote, {})
 
@@ -80,12 +101,13 @@ def random_frames(rng, model, frames):
 @st.composite
 def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max_classes=5,
            max_bits=3):
-    """Any small ensemble: topology, plane widths per layer, encoder, vote, vote weights."""
+    """Any small ensemble: topology, plane widths per layer, encoder, vote, its weights, biases."""
     hidden = draw(st.lists(st.integers(1, max_width), max_size=max_hidden))
     side = st.integers(1, 3)
     shape = draw(st.tuples(st.integers(1, max_values)) | st.tuples(side, side, st.just(1)))
     width = st.integers(1, max_bits)
     members = draw(st.integers(1, max_members))
+    vote_weight = st.integers(-5, 5) | st.sampled_from([-(1 << 15), 0, 1 << 15])
     return random_model(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
         members=members,
@@ -98,8 +120,9 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
         levels=draw(st.integers(1, 4)),
         raw_bits=draw(st.integers(1, 8)),
         vote=draw(st.sampled_from(VOTES)),
-        vote_weights=draw(st.lists(st.integers(-5, 5), min_size=members, max_size=members)),
+        vote_weights=draw(st.lists(vote_weight, min_size=members, max_size=members)),
         per_value=draw(st.booleans()),
+        extreme_bias=draw(st.booleans()),
     )
 
 
