@@ -40,5 +40,5 @@ def with_member(made, directory, k, **changes):
     members = list(made.model.members)
     members[k] = dataclasses.replace(members[k], **changes)
     model = dataclasses.replace(made.model, members=tuple(members))
-    manifest = {**made.manifest, "model_sha256": model.digest()}
+    manifest = {**made.manifest, **design.describe(model, made.folding)}
     return design.write(directory, made.verilog.read_text(), manifest, model)
