@@ -1,7 +1,8 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
+from benn_fpga.answer import answer_bits
 from benn_fpga.errors import BennError
-from benn_fpga.schedule import answer_bits, frame_beats
+from benn_fpga.schedule import frame_beats
 from benn_fpga.spec import Fold, Folding
 
 __all__ = ["DEFAULT_LANES", "fold_for_cycles", "fold_for_lanes"]

@@ -10,12 +10,12 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
+from benn_fpga.design import TOP
 from benn_fpga.errors import BennError
 from benn_fpga.sim.verilator import toolchain
 
-__all__ = ["TOP", "build", "run"]
+__all__ = ["build", "run"]
 
-TOP = "benn_top"
 _SIGNALS = Path(__file__).with_name("signals.vlt")
 _STAMP = "built"
 _OPTIONS = ("-O3", "--x-assign", "fast")
