@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_file", "write_atomically"]
+__all__ = ["check_file", "umask", "write_atomically"]
 
 
 def check_file(path):
@@ -32,7 +32,7 @@ def write_atomically(path, content):
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
+            os.chmod(temporary, 0o666 & ~umask())
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
@@ -42,7 +42,8 @@ def write_atomically(path, content):
                         f"give a path in a folder you may write to") from None
 
 
-def _umask():
+def umask():
+    """The bits that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
