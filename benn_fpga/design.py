@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benn_fpga import answer, bits, modelfile
 from benn_fpga.errors import BennError
+from benn_fpga.output import umask
 from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
 
@@ -94,12 +95,13 @@ def check_target(directory, force=False):
             and not (directory / MANIFEST).is_file():
         raise BennError(f"{directory} is not empty and holds no design; "
                         f"give another folder, or --force to write there anyway")
+    place = directory if directory.is_dir() else directory.parent
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}."):
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix=f".{directory.name}."):
             pass
     except OSError as error:
-        raise BennError(f"can not write to {directory.parent}: {error.strerror}; "
+        raise BennError(f"can not write to {place}: {error.strerror}; "
                         f"give a folder you may write to") from None
 
 
@@ -112,9 +114,11 @@ def write(directory, verilog, manifest, model, force=False):
     directory = Path(os.path.abspath(directory))
     check_target(directory, force)
     manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode())}
-    staging = directory.parent / f".{directory.name}.{os.getpid()}"
+    staging = None
     try:
-        staging.mkdir()
+        place = directory if directory.is_dir() else directory.parent
+        staging = Path(tempfile.mkdtemp(dir=place, prefix=f".{directory.name}."))
+        staging.chmod(0o777 & ~umask())
         (staging / VERILOG).write_text(verilog)
         modelfile.save(model, staging / MODEL)
         (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
@@ -127,7 +131,8 @@ def write(directory, verilog, manifest, model, force=False):
         raise BennError(f"can not write to {directory}: {error.strerror}; "
                         f"make room, or give another folder") from None
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
     return read(directory)
 
 
@@ -154,8 +159,12 @@ def read(directory):
     model = modelfile.load(directory / MODEL)
     if model.digest() != hashes[1]:
         raise BennError(f"{directory / MODEL} is not the model of this design; {again}")
-    for key, value in describe(model, folding.check(model)).items():
-        if manifest.get(key) != value:
+    try:
+        expected = describe(model, folding.check(model))
+    except BennError as error:
+        raise BennError(f"{directory / MANIFEST}: {error}; {again}") from None
+    for key, value in expected.items():
+        if json.dumps(manifest.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
             raise BennError(f"{directory / MANIFEST}: {key!r} is not what this version makes of "
                             f"the model and its folding; {again}")
     return Design(directory, manifest, model, folding)

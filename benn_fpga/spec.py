@@ -36,6 +36,15 @@ def _array(noun, value, shape, dtype):
         raise BennError(f"{noun} must be an array of {np.dtype(dtype)} {shape}, not {got}")
 
 
+def _json(provenance):
+    try:
+        if not isinstance(provenance, dict):
+            raise TypeError
+        json.dumps(provenance, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise BennError("Provenance must be a dict of JSON, without NaN and infinity") from None
+
+
 def _one_of(noun, value, known):
     if value not in known:
         raise BennError(f"{noun} must be one of {', '.join(known)}, not {value!r}")
@@ -226,6 +235,7 @@ class Ensemble:
 
     def __post_init__(self):
         _one_of("Vote", self.vote, VOTES)
+        _json(self.provenance)
         _whole("Number of layers", len(self.layers), 1, MAX_LAYERS)
         _whole("Number of members", len(self.members), 1, MAX_MEMBERS)
         size, width, source = self.encoder.outputs, self.encoder.element_bits, "encoder"
@@ -344,6 +354,8 @@ class Folding:
 
     def __post_init__(self):
         _whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
+        if not isinstance(self.layers, tuple) or not all(isinstance(f, Fold) for f in self.layers):
+            raise BennError("Folded layers must be a tuple of Fold")
         _whole("Members in parallel", self.parallel, 1, MAX_MEMBERS)
         _whole("Bus width", self.bus, 8, 1 << 16)
         if self.bus % 8:

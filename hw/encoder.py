@@ -43,34 +43,40 @@ class EncoderUnit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        en, may_take = Signal(), Signal(init=1)
+        en, taken = Signal(), Signal()
         payload = Signal.like(self.o.payload, reset_less=True)
+        values = [self.i.payload.word_select(lane, 8) for lane in range(self._lanes)]
+        if self._encoder.kind == "planes":
+            codes, may_take = [value[:self._encoder.bits] for value in values], C(1)
+        else:
+            size, levels = self._encoder.bits + 1, self._encoder.levels
+            entry, may_take = self._entries(m, size, levels * self._lanes, taken)
+            codes = [at_least(value, entry(lane * levels + n, size))
+                     for lane, value in enumerate(values) for n in range(levels)]
         m.d.comb += [
             en.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(en & may_take),
+            taken.eq(self.i.valid & self.i.ready),
             self.o.payload.eq(payload),
         ]
-        values = [self.i.payload.word_select(lane, 8) for lane in range(self._lanes)]
-        if self._encoder.kind == "planes":
-            codes = [value[:self._encoder.bits] for value in values]
-        else:
-            size, levels = self._encoder.bits + 1, self._encoder.levels
-            rom = self._rom(m, may_take, size * levels * self._lanes)
-            codes = [at_least(value, rom.entry(lane * levels + n, size))
-                     for lane, value in enumerate(values) for n in range(levels)]
         with m.If(en):
-            m.d.sync += [self.o.valid.eq(self.i.valid & may_take), payload.eq(Cat(codes))]
+            m.d.sync += [self.o.valid.eq(taken), payload.eq(Cat(codes))]
         return m
 
-    def _rom(self, m, may_take, width):
-        """Thresholds of the beat at ``i``; ``may_take`` gets 0 as long as they are not there."""
-        m.submodules.thresholds = rom = Rom(self._thresholds, width=width, latency=1)
-        if rom.latency:
-            # The memory is read one beat ahead: for the first beat right after a reset, whatever
-            # was in its register, and for each other beat when the one before is taken.
-            primed = Signal()
-            m.d.sync += primed.eq(1)
-            m.d.comb += [may_take.eq(primed), rom.en.eq(~primed | (self.i.valid & self.i.ready))]
+    def _entries(self, m, size, count, taken):
+        """Thresholds of the beat at ``i``, as :meth:`Rom.entry` gives them, and when it may go."""
+        first, *others = self._thresholds
+        if not others:
+            m.submodules.thresholds = rom = Rom([first], width=size * count)
+            return rom.entry, C(1)
+        # Two registers behind the memory, as for weights. The second holds the thresholds of the
+        # beat at ``i``, those of a frame's first beat after a reset; the first has to be read once
+        # after a reset, whatever was in it, before it holds those of the second beat.
+        m.submodules.thresholds = rom = Rom([*others, first], width=size * count, latency=1)
+        now, primed = Signal(size * count, init=first), Signal()
         ahead, _ = counter(m, len(self._thresholds), en=rom.en, name="ahead")
-        m.d.comb += rom.address.eq(ahead)
-        return rom
+        m.d.comb += [rom.address.eq(ahead), rom.en.eq(~primed | taken)]
+        m.d.sync += primed.eq(1)
+        with m.If(taken):
+            m.d.sync += now.eq(rom.data)
+        return now.word_select, primed

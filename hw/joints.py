@@ -242,7 +242,7 @@ class Gearbox(wiring.Component):
 
     def __init__(self, elements_in, elements_out, *, frame, element_bits=1):
         positive(elements_in=elements_in, elements_out=elements_out, frame=frame,
-                  element_bits=element_bits)
+                 element_bits=element_bits)
         if frame % elements_out:
             raise ValueError(f"Beat of {elements_out} elements must divide the frame of {frame}")
         self._gear = gear(elements_in, elements_out, frame)

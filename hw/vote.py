@@ -186,7 +186,7 @@ class Voter(wiring.Component):
         # The answer. The totals move in beat by beat: those of the next frame from the cycle on in
         # which the port takes these. The port needs the copy that it sends, or the next frame would
         # have to wait for the last beat of the record.
-        placed = delay(m, valid, 1, en=en, name="placed", init=0)[-1]
+        placed = delay(m, valid, 1, en=en, name="placed")[-1]
         done = delay(m, valid & end, 1, en=en, name="done", init=0)[-1]
         seen = Cat(delay(m, total, tree_latency(lanes) + 1, en=en, name=f"seen{lane}")[-1]
                    for lane, total in enumerate(totals))
