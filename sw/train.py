@@ -12,7 +12,7 @@ import benn_fpga
 from benn_fpga import presets
 from benn_fpga.errors import BennError
 from benn_fpga.presets import ENSEMBLES, MEMBERS
-from benn_fpga.spec import VOTES
+from benn_fpga.spec import MAX_MEMBERS, VOTES, Ensemble, Member
 from benn_fpga.sw import boost, export
 from benn_fpga.sw.network import Network, shapes, values
 from benn_fpga.sw.progress import bar
@@ -52,10 +52,14 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
     given = {"net": net, "encoder": encoder, "epochs": epochs, "batch": batch, "lr": lr}
     options = {**dataclasses.asdict(presets.defaults(dataset.name, dataset.high)),
                **{name: value for name, value in given.items() if value is not None}}
-    for noun, value, least in (("Members", members, 1), ("Epochs", options["epochs"], 1),
-                               ("Batch", options["batch"], 2), ("Threads", threads, 1)):
-        if value < least:  # a batch of one frame has no variance to normalise by
+    if not 1 <= members <= MAX_MEMBERS:
+        raise BennError(f"Members must be 1 to {MAX_MEMBERS}, not {members}")
+    for noun, value, least in (("Epochs", options["epochs"], 1), ("Threads", threads, 1)):
+        if value < least:
             raise BennError(f"{noun} must be at least {least}, not {value}")
+    if options["batch"] < 2:
+        raise BennError(f"Batch must be at least 2, not {options['batch']}: "
+                        f"one frame has no variance to normalise by")
     if seed < 0:
         raise BennError(f"Seed must be at least 0, not {seed}")
     if not 0 < float(options["lr"]) < math.inf:
@@ -64,6 +68,7 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
     coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high)
     layers = shapes(coder, presets.hidden(options["net"]), dataset.classes, weight_bits,
                     activation_bits)
+    _blank(coder, layers, members, vote, 1 << boost.VOTE_BITS if ensemble == "boost-d" else 1)
     job = _Job(layers, values(coder, dataset.x_train), torch.from_numpy(dataset.y_train), seed,
                options["epochs"], float(options["lr"]), options["batch"])
     with _threads(threads), bar("train", members * options["epochs"], progress) as tick:
@@ -89,6 +94,13 @@ def train(dataset, net=None, *, members=None, ensemble="independent", vote="soft
         "versions": {"benn_fpga": benn_fpga.__version__, "numpy": np.__version__,
                      "torch": str(torch.__version__)},
     })
+
+
+def _blank(encoder, layers, members, vote, most):
+    """A model of zeros with the largest votes: what no model may be is refused before training."""
+    blank = Member(tuple(np.zeros(layer.weight_shape, np.uint64) for layer in layers),
+                   tuple(np.zeros(layer.table_shape, np.int32) for layer in layers), most)
+    return Ensemble(encoder, layers, (blank,) * members, vote)
 
 
 @contextmanager
@@ -128,6 +140,8 @@ class _Job:
         fit(network, self.x, self.y, orders, epochs=self.epochs, lr=self.lr, batch=self.batch,
             tick=tick)
         network.estimate(self.x)
+        if not all(state.isfinite().all() for state in network.state_dict().values()):
+            raise _diverged(self.lr)
 
     def plain(self, members, bagging, together, tick):
         groups = [range(members)] if together else [[k] for k in range(members)]
@@ -195,4 +209,10 @@ def fit(network, x, y, orders, *, epochs, lr, batch, tick=lambda steps: None):
             optimizer.step()
             schedule.step()
             network.clamp()
+        if not loss.isfinite():
+            raise _diverged(lr)
         tick(members)
+
+
+def _diverged(lr):
+    return BennError(f"training diverged with a learning rate of {lr:g}; lower --lr")

@@ -31,7 +31,7 @@ def test_trained_is_what_runs(digits, ensemble, vote, encoder):
     result = golden.run(model, digits.x_valid)
     right = result.member_classes.T == digits.y_valid
     assert model.provenance["scores"]["validation"] == {
-        "frames": 24, "correct": (result.classes == digits.y_valid).sum(),
+        "frames": 119, "correct": (result.classes == digits.y_valid).sum(),
         "member_correct": right.sum(axis=1).tolist()}
     assert (len(model.members), model.vote) == (members or 1, vote)
 
@@ -135,9 +135,12 @@ def test_interrupt_passes_out(digits):
      "Ensemble must be one of single, independent, bagging, boost-d, not 'boost-a'"),
     ({"vote": "loud"}, "Vote must be one of hard, soft, not 'loud'"),
     ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
-    ({"members": 0}, "Members must be at least 1, not 0"),
+    ({"members": 0}, "Members must be 1 to 4096, not 0"),
+    ({"members": 99999999}, "Members must be 1 to 4096, not 99999999"),
+    ({"net": "mlp:" + ",".join("1" * 300)},
+     "Number of layers must be a whole number from 1 to 256, not 301"),
     ({"epochs": 0}, "Epochs must be at least 1, not 0"),
-    ({"batch": 1}, "Batch must be at least 2, not 1"),
+    ({"batch": 1}, "Batch must be at least 2, not 1: one frame has no variance to normalise by"),
     ({"threads": 0}, "Threads must be at least 1, not 0"),
     ({"seed": -1}, "Seed must be at least 0, not -1"),
     ({"lr": 0}, "Learning rate must be a positive number, not 0"),
@@ -145,7 +148,20 @@ def test_interrupt_passes_out(digits):
     ({"net": "vgg"}, "Network must be lfc, sfc, tfc or mlp:WIDTH,WIDTH,..., not 'vgg'"),
     ({"weight_bits": 9}, "Weight bits must be a whole number from 1 to 8, not 9"),
 ])
-def test_wrong_options(digits, options, message):
+def test_wrong_options(digits, monkeypatch, options, message):
+    monkeypatch.setattr("benn_fpga.sw.train.fit", lambda *a, **k: pytest.fail("too late"))
     with pytest.raises(BennError) as caught:
         train(digits, **options)
     assert str(caught.value) == message
+
+
+def test_divergence(digits):
+    with pytest.raises(BennError) as caught:
+        train(digits, "mlp:9", members=1, epochs=2, lr=1e300)
+    assert str(caught.value) == "training diverged with a learning rate of 1e+300; lower --lr"
+
+
+def test_votes_that_may_not_fit(digits):
+    wide = {"net": "mlp:400000", "members": 4000, "vote": "soft"}
+    with pytest.raises(BennError, match=r"Votes sum up to .*, over the limit"):
+        train(digits, **wide)
