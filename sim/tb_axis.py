@@ -21,7 +21,7 @@ PERIOD = 10
 
 
 async def hold(dut):
-    """What a stream offers stays until it is taken, and is known."""
+    """What a stream offers stays until it is taken."""
     payload = (dut.m_axis_tdata, dut.m_axis_tkeep, dut.m_axis_tlast, dut.m_axis_tuser)
     waiting = None
     while True:
@@ -145,7 +145,6 @@ async def reset_at_any_moment(dut, stall):
         await bench.expect(1)
         await bench.expect(0)
         await bench.nothing_more()
-
 
 
 

@@ -126,8 +126,8 @@ def test_no_answer_at_all(simulate):
 
 def test_surplus_answers(simulate):
     result = simulate(spoil=lambda answers: np.append(answers, answers[-1:]))
-    assert result.failure == ("1 of 20 frames differ from the golden model; first: "
-                              "1 answers came that no frame asked for")
+    assert (result.mismatches, result.surplus_answers) == (0, 1)
+    assert result.failure == "1 surplus answers, that no frame asked for"
 
 
 def test_wrong_vote(simulate):
