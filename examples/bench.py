@@ -5,12 +5,14 @@ how many there are, not on what they are.
 """
 
 import resource
+import sys
 import time
 
 import numpy as np
 
 from benn_fpga import bits, console, presets
 from benn_fpga.folding import fold_for_lanes
+from benn_fpga.guard import guard
 from benn_fpga.hw import emit
 from benn_fpga.spec import Dense, Ensemble, Member
 from benn_fpga.sw import bench
@@ -56,4 +58,4 @@ def training():
 
 
 if __name__ == "__main__":
-    console.show([training(), generation()])
+    sys.exit(guard("bench", lambda: console.show([training(), generation()])))
