@@ -403,7 +403,8 @@ def _parser():
                      help="members side by side; it must divide their number (default: all)")
     sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
     goal = sub.add_mutually_exclusive_group()
-    goal.add_argument("--fold", metavar="FILE", help="JSON file with PE and SIMD of each layer")
+    goal.add_argument("--fold", metavar="FILE",
+                      help="JSON file with PE and SIMD of each layer, or a design.json")
     goal.add_argument("--lanes", metavar="N", type=_count,
                       help="fastest design with at most N XNOR lanes (default: 4096)")
     goal.add_argument("--cycles", metavar="N", type=_count,
