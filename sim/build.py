@@ -24,6 +24,7 @@ __all__ = ["build", "run"]
 _SIGNALS = Path(__file__).with_name("signals.vlt")
 _STAMP = "built"
 _OPTIONS = ("-O3", "--x-assign", "fast")
+_GRACE = 2  # seconds in which a process may end by itself
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
 
 
@@ -48,10 +49,16 @@ class _Runner(Verilator):
                 if process.wait():
                     raise RuntimeError(f"exit code {process.returncode}")
             except BaseException:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                _end(process)
                 raise
+
+
+def _end(process):
+    """End a process and its group: first so that compilers remove their temporary files."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(_GRACE)
 
 
 @contextmanager

@@ -63,16 +63,18 @@ def test_control_c_leaves_what_was_there(compiled, tmp_path, before):
     assert os.listdir(tmp_path / "sim") == ["plain"] * before
 
 
-def test_control_c_ends_what_make_has_started():
+@pytest.mark.parametrize("script", ["sleep 60 & sleep 60", "trap '' TERM; sleep 60 & sleep 60"])
+def test_control_c_ends_what_make_has_started(monkeypatch, script):
     def interrupt(*_):
         raise KeyboardInterrupt
+    monkeypatch.setattr(build, "_GRACE", 0.3)
     runner, (read_end, write_end) = build._Runner(), os.pipe()
     runner.env = dict(os.environ)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with open(write_end, "w") as out, pytest.raises(KeyboardInterrupt):
-            runner._execute_cmds([["sh", "-c", "sleep 60 & sleep 60"]], ".", out)
+            runner._execute_cmds([["sh", "-c", script]], ".", out)
     finally:
         signal.signal(signal.SIGALRM, before)
     with open(read_end) as pipe:
