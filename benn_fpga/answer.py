@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["ERROR", "ERROR_BIT", "Field", "answer_bits", "answer_fields", "answer_keep",
-           "answer_size", "decode", "describe", "pack"]
+__all__ = ["ERROR", "ERROR_BIT", "Field", "answer_beats", "answer_bits", "answer_fields",
+           "answer_keep", "answer_size", "decode", "describe", "pack"]
 
 ERROR_BIT = 0  # of the flags: the frame was cut short or too long
 ERROR = 1 << ERROR_BIT
@@ -40,6 +40,11 @@ def answer_bits(classes):
 def answer_size(classes):
     """Bytes of a record."""
     return answer_bits(classes) // 8
+
+
+def answer_beats(classes, bus):
+    """Beats of a record on a bus of ``bus`` bits."""
+    return -(-answer_bits(classes) // bus)
 
 
 def answer_keep(classes, lanes):

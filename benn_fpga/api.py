@@ -1,5 +1,8 @@
 """The verbs of the command line as functions; each imports what it needs when it is called."""
 
+import dataclasses
+import math
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -9,10 +12,11 @@ from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.output import check_file
 from benn_fpga.presets import SPLITS
+from benn_fpga.schedule import schedule
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["Evaluation", "Measured", "analyse", "compare", "eval", "experiment", "generate", "load",
-           "measure", "simulate", "train"]
+__all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
+           "generate", "least_cycles", "load", "measure", "simulate", "train"]
 
 
 @contextmanager
@@ -29,12 +33,23 @@ def load(path):
     return modelfile.load(path)
 
 
+@contextmanager
+def _quiet_if_it_fails():
+    """Amaranth warns, up to the end of the process, of every component that was not elaborated."""
+    try:
+        yield
+    except BaseException:
+        warnings.filterwarnings("ignore", ".*created but never used")
+        raise
+
+
 def _model(model):
     return model if isinstance(model, Ensemble) else load(model)
 
 
 def _frames(model, dataset, split, limit, data_dir, progress):
-    """Frames and labels of a part of a data set, checked against the model."""
+    """Frames and labels of a part of a data set, checked against the model; and whether it is the
+    data that the model was trained on, None if the model does not say."""
     from benn_fpga.sw import data
     if split not in SPLITS:
         raise BennError(f"Split must be one of {', '.join(SPLITS)}, not {split!r}")
@@ -48,7 +63,9 @@ def _frames(model, dataset, split, limit, data_dir, progress):
         raise BennError(f"{found.name} has {found.classes} classes, but the model knows "
                         f"{model.classes}; use the data it was trained on")
     x, y = getattr(found, f"x_{split}"), getattr(found, f"y_{split}")
-    return golden.check_input(model.encoder, x[:limit]), y[:limit]
+    trained_on = model.provenance.get("data_sha256")
+    same = None if trained_on is None else found.sha256 == trained_on
+    return golden.check_input(model.encoder, x[:limit]), y[:limit], same
 
 
 def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resume=False,
@@ -137,20 +154,24 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Shares of frames that the vote, and each member alone, classifies as labelled."""
+    """Shares of frames that the vote, and each member alone, classifies as labelled.
+
+    ``same_data``: whether the model was trained on this data set, None if it does not say.
+    """
 
     frames: int
     accuracy: float
     member_accuracy: list[float]
+    same_data: bool | None = None
 
 
 def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=None):
     """Accuracy of the golden model."""
     model = _model(model)
-    x, y = _frames(model, dataset, split, limit, data_dir, progress)
+    x, y, same = _frames(model, dataset, split, limit, data_dir, progress)
     result = golden.run(model, x)
     return Evaluation(len(x), float((result.classes == y).mean()),
-                      (result.member_classes.T == y).mean(axis=1).tolist())
+                      (result.member_classes.T == y).mean(axis=1).tolist(), same)
 
 
 def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=None, cycles=None,
@@ -174,7 +195,9 @@ def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=Non
     if folding is None:
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
     designs.check_target(directory, force)
-    verilog, manifest = emit.generate(model, folding.check(model))
+    folding.check(model)
+    with _quiet_if_it_fails():
+        verilog, manifest = emit.generate(model, folding)
     return designs.write(directory, verilog, manifest, model, force)
 
 
@@ -183,6 +206,11 @@ def choose_folding(model, *, parallel=None, bus=64, lanes=None, cycles=None) -> 
     if cycles is not None:
         return fold_for_cycles(model, cycles, parallel, bus)
     return fold_for_lanes(model, DEFAULT_LANES if lanes is None else lanes, parallel, bus)
+
+
+def least_cycles(model, *, parallel=None, bus=64):
+    """Cycles per frame of the fastest folding there is."""
+    return schedule(model, fold_for_lanes(model, math.inf, parallel, bus)).cycles_per_frame
 
 
 def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves=None, keep=False,
@@ -204,8 +232,9 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves
     if not isinstance(design, designs.Design):
         design = designs.read(design)
     if isinstance(dataset, str | bytes) or hasattr(dataset, "__fspath__"):
-        x, _ = _frames(design.model, dataset, split, frames, data_dir, progress)
+        x, _, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
-        x = dataset[:frames]
-    return harness.simulate(design, x, waves=waves, keep=keep,
-                            bar=lambda text, total: bar(text, total, progress))
+        x, same = dataset[:frames], None
+    result = harness.simulate(design, x, waves=waves, keep=keep,
+                              bar=lambda text, total: bar(text, total, progress))
+    return dataclasses.replace(result, same_data=same)

@@ -1,7 +1,6 @@
 """The command line: one function per verb, one line per error."""
 
 import argparse
-import errno
 import json
 import os
 import sys
@@ -9,8 +8,9 @@ import time
 from dataclasses import asdict, astuple, dataclass, field, fields
 
 from benn_fpga import __version__
-from benn_fpga.console import plain
 from benn_fpga.errors import BennError
+from benn_fpga.guard import complain, guard
+from benn_fpga.inputs import open_regular
 from benn_fpga.output import check_file
 from benn_fpga.presets import (
     AUGMENTS,
@@ -34,16 +34,16 @@ __all__ = ["main"]
 
 PROGRAM = "benn-fpga"
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
-INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports a process that such a signal ended
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a verb gives: data for ``--json``, tables for people, and why the answer is no."""
+    """What a verb gives: data for ``--json``, tables for people, why the answer is no, a note."""
 
     data: dict
     tables: list = field(default_factory=list)
     failure: str | None = None
+    note: str | None = None
 
 
 _TRAINING = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch",
@@ -217,30 +217,76 @@ def evaluate(args):
     title = f"{args.model} on {result.frames} {args.split} frames of {args.dataset}"
     return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
                     **asdict(result)},
-                   [console.table(title, ("", ">accuracy"), rows)])
+                   [console.table(title, ("", ">accuracy"), rows)],
+                   note=_other_data(args, result))
+
+
+def _other_data(args, result):
+    if result.same_data is not False:
+        return None
+    return (f"{args.dataset} is not the data that the model was trained on; floats become bytes by "
+            f"the range of x_train, so they mean the same only if that range is the same")
 
 
 def _folding(args, model):
     from benn_fpga import api
-    from benn_fpga.spec import Folding
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
-    if args.fold is None:
-        cycles = args.cycles
-        if args.target_fps is not None:
-            cycles = int(args.clock * 1e6 / args.target_fps)
-        return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64,
-                                  lanes=args.lanes, cycles=cycles)
-    if args.parallel is not None or args.bus is not None:
-        raise BennError("--fold FILE says parallel and bus already; "
-                        "leave out --parallel and --bus, or change the file")
+    if args.fold is not None:
+        return _folding_of_file(args, model)
+    cycles = args.cycles
+    if args.target_fps is not None:
+        cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
+        least = api.least_cycles(model, parallel=args.parallel, bus=args.bus or 64)
+        if cycles < least:
+            raise BennError(
+                f"{args.target_fps:g} frames per second can not be met at {args.clock:g} MHz: "
+                f"a frame takes at least {least} cycles, so at most "
+                f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
+                f"raise --clock, or widen --bus or --parallel")
+    return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
+                              cycles=cycles)
+
+
+def _folding_of_file(args, model):
+    """The folding in a file, or in a manifest; the command line may say what it leaves out."""
+    from benn_fpga.spec import Folding
     try:
-        with open(args.fold, encoding="utf-8") as file:
-            return Folding.from_json(json.load(file)).check(model)
+        with open_regular(args.fold) as file:
+            found = json.loads(file.read(), object_pairs_hook=_once, parse_int=_short)
+    except OSError as error:
+        raise BennError(f"can not read {args.fold}: {error.strerror}; give a JSON file with PE and "
+                        f"SIMD of each layer") from None
     except (ValueError, RecursionError) as error:
-        raise BennError(f"{args.fold} is not JSON: {error}") from None
+        raise BennError(f"{args.fold} is not JSON: {error}; correct the file") from None
+    if isinstance(found, dict) and "folding" in found:
+        found = found["folding"]
+    if isinstance(found, dict):
+        for key, value, default in (("parallel", args.parallel, len(model.members)),
+                                    ("bus", args.bus, 64)):
+            if value is not None and found.setdefault(key, value) != value:
+                raise BennError(f"{args.fold} says {key} {found[key]}, but --{key} {value}; "
+                                f"leave out one of them")
+            found.setdefault(key, default)
+    try:
+        return Folding.from_json(found).check(model)
     except BennError as error:
         raise BennError(f"{args.fold}: {error}") from None
+
+
+def _once(pairs):
+    found = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key!r} appears twice")
+        found[key] = value
+    return found
+
+
+def _short(text):
+    if len(text) > 18:
+        raise ValueError(f"a number has {len(text)} digits")
+    return int(text)
 
 
 def _memory_bits(model):
@@ -303,7 +349,8 @@ def simulate(args):
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},
-                   [console.table(title, ("", ">measured", ">predicted"), rows)], result.failure)
+                   [console.table(title, ("", ">measured", ">predicted"), rows)], result.failure,
+                   _other_data(args, result))
 
 
 def doctor(args):
@@ -337,16 +384,25 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
 
 
+def _whole(text):
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 def _count(text):
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
-    return int(text)
+    if not _whole(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {_cut(text)}")
+    return _whole(text)
 
 
 def _seed(text):
-    if not (text.isascii() and text.isdigit() and int(text) < 1 << 32):
-        raise argparse.ArgumentTypeError(f"must be a whole number below 2**32, not {text!r}")
-    return int(text)
+    if _whole(text) is None or _whole(text) >> 32:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 0 to 2**32 - 1, not {_cut(text)}")
+    return _whole(text)
+
+
+def _cut(text):
+    return repr(text if len(text) <= 40 else f"{text[:40]}...")
 
 
 def _positive(text):
@@ -355,8 +411,14 @@ def _positive(text):
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {_cut(text)}")
     return number
+
+
+def _megahertz(text):
+    if _positive(text) > 1e6:
+        raise argparse.ArgumentTypeError(f"must be a clock in MHz, at most 1e6, not {_cut(text)}")
+    return _positive(text)
 
 
 def _widths(widths):
@@ -376,13 +438,13 @@ def _defaults():
 
 def _parser():
     parser = _Parser(prog=PROGRAM, description="Binary ensemble neural networks from PyTorch to "
-                                               "FPGA, bit for bit.")
+                                               "FPGA, bit for bit.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
 
     def verb(function, name, text, epilog=None):
         sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".",
-                               epilog=epilog,
+                               epilog=epilog, allow_abbrev=False,
                                formatter_class=argparse.RawDescriptionHelpFormatter)
         sub.set_defaults(function=function)
         sub.add_argument("--json", action="store_true",
@@ -476,14 +538,15 @@ def _parser():
                      help="members side by side; it must divide their number (default: all)")
     sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
     goal = sub.add_mutually_exclusive_group()
-    goal.add_argument("--fold", metavar="FILE", help="JSON file with PE and SIMD of each layer")
+    goal.add_argument("--fold", metavar="FILE",
+                      help="JSON file with PE and SIMD of each layer, or a design.json")
     goal.add_argument("--lanes", metavar="N", type=_count,
                       help="fastest design with at most N XNOR lanes (default: 4096)")
     goal.add_argument("--cycles", metavar="N", type=_count,
                       help="smallest design that takes at most N cycles per frame")
     goal.add_argument("--target-fps", metavar="F", type=_positive,
                       help="smallest design that reaches F frames per second at --clock")
-    sub.add_argument("--clock", metavar="MHZ", type=_positive, help="clock of the design")
+    sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
     sub.add_argument("--force", action="store_true", help="write into a folder with other files")
 
     sub = verb(simulate, "simulate", "run a design cycle by cycle and check every frame")
@@ -512,45 +575,17 @@ def _run(args):
     start = time.perf_counter()
     outcome = args.function(args)
     _print(outcome, args, time.perf_counter() - start)
+    if outcome.note and not args.json:
+        complain(PROGRAM, outcome.note, "note")
     if outcome.failure:
-        _complain(outcome.failure)
+        complain(PROGRAM, outcome.failure)
     return 1 if outcome.failure else 0
-
-
-def _complain(text):
-    print(f"{PROGRAM}: error: {plain(' '.join(str(text).split()))}", file=sys.stderr)
 
 
 def main(argv=None):
     """Run the command line; returns the exit code."""
-    args = _parser().parse_args(argv)
-    args.told = (sys.argv[1:] if argv is None else list(argv))[1:]
-    if os.environ.get("BENN_DEBUG") == "1":
+    def run():
+        args = _parser().parse_args(argv)
+        args.told = (sys.argv[1:] if argv is None else list(argv))[1:]
         return _run(args)
-    try:
-        return _run(args)
-    except BennError as error:
-        _complain(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was written")
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        full = "; check the free space in the output and temporary folders" \
-            if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        _complain(f"{where}{error.strerror or error}{full}")
-    except MemoryError:
-        _complain("not enough memory; use less data or a smaller network")
-    except Exception as error:
-        if type(error).__name__ == "YosysError":  # of Amaranth, which need not be installed
-            last = (str(error).strip() or "no message").splitlines()[-1]
-            _complain(f"Yosys failed: {last}; check the free space in the temporary folder "
-                      f"(BENN_DEBUG=1 shows all that it said)")
-            return 2
-        _complain(f"internal error, {type(error).__name__}: {error}; please report it "
-                  f"(BENN_DEBUG=1 shows where)")
-    return 2
+    return guard(PROGRAM, run, "interrupted; nothing was written")

@@ -8,11 +8,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benn_fpga import modelfile
+from benn_fpga import answer, bits, modelfile
 from benn_fpga.errors import BennError
+from benn_fpga.output import umask
+from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "read", "write"]
+__all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "describe",
+           "read", "write"]
 
 TOP = "benn_top"  # the module of the whole design
 VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
@@ -32,6 +35,57 @@ class Design:
         return self.directory / VERILOG
 
 
+def describe(model, folding):
+    """The manifest of a design, but for what is known only after generation."""
+    timing = schedule(model, folding)
+    rounds = folding.rounds(model)
+    layers = []
+    for n, (layer, fold) in enumerate(zip(model.layers, folding.layers, strict=True)):
+        words = rounds * (layer.outputs // fold.pe) * (layer.inputs // fold.simd)
+        layers.append({
+            **layer.describe(),
+            "pe": fold.pe,
+            "simd": fold.simd,
+            "cycles": timing.stages[f"layer{n}"],
+            "weight_memory": {"words": words, "bits": fold.pe * fold.simd * layer.weight_bits},
+        })
+    return {
+        "format": "benn-design",
+        "version": 1,
+        "top": TOP,
+        "model_sha256": model.digest(),
+        "bus": folding.bus,
+        "values": model.encoder.values,
+        "input_shape": list(model.encoder.shape),
+        "classes": model.classes,
+        "vote": model.vote,
+        "members": len(model.members),
+        "rounds": rounds,
+        "encoder": model.encoder.describe(),
+        "folding": folding.describe(),
+        "layers": layers,
+        "score_bits": model.score_bits,
+        "total_bits": model.total_bits,
+        "weight_bits": model.weight_bits,
+        "xnor_lanes": timing.xnor_lanes,
+        "xnor_gates": timing.xnor_gates,
+        "predicted": {
+            "cycles_per_frame": timing.cycles_per_frame,
+            "latency_cycles": timing.latency_cycles,
+            "stages": timing.stages,
+        },
+        "frame": {"bytes": model.encoder.values, "beats": frame_beats(model.encoder, folding.bus)},
+        "answer": {
+            "bytes": answer.answer_size(model.classes),
+            "beats": timing.stages["answer"],
+            "fields": answer.describe(model.classes),
+        },
+        "bit_order": [line.strip() for line in bits.__doc__.splitlines()],
+        "taps": [{"member_engine": m, "layer": n, "path": f"member{m}.layer{n}"}
+                 for m in range(folding.parallel) for n in range(len(model.layers))],
+    }
+
+
 def check_target(directory, force=False):
     """Raise unless a design may be written to ``directory``; call it before the long work."""
     directory = Path(directory)
@@ -41,12 +95,13 @@ def check_target(directory, force=False):
             and not (directory / MANIFEST).is_file():
         raise BennError(f"{directory} is not empty and holds no design; "
                         f"give another folder, or --force to write there anyway")
+    place = directory if directory.is_dir() else directory.parent
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}."):
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix=f".{directory.name}."):
             pass
     except OSError as error:
-        raise BennError(f"can not write to {directory.parent}: {error.strerror}; "
+        raise BennError(f"can not write to {place}: {error.strerror}; "
                         f"give a folder you may write to") from None
 
 
@@ -59,9 +114,11 @@ def write(directory, verilog, manifest, model, force=False):
     directory = Path(os.path.abspath(directory))
     check_target(directory, force)
     manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode())}
-    staging = directory.parent / f".{directory.name}.{os.getpid()}"
-    staging.mkdir()
+    staging = None
     try:
+        place = directory if directory.is_dir() else directory.parent
+        staging = Path(tempfile.mkdtemp(dir=place, prefix=f".{directory.name}."))
+        staging.chmod(0o777 & ~umask())
         (staging / VERILOG).write_text(verilog)
         modelfile.save(model, staging / MODEL)
         (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
@@ -70,8 +127,12 @@ def write(directory, verilog, manifest, model, force=False):
                 os.replace(staging / name, directory / name)
         else:
             os.rename(staging, directory)
+    except OSError as error:
+        raise BennError(f"can not write to {directory}: {error.strerror}; "
+                        f"make room, or give another folder") from None
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
     return read(directory)
 
 
@@ -88,19 +149,25 @@ def read(directory):
         manifest = json.loads((directory / MANIFEST).read_text())
         hashes = manifest["verilog_sha256"], manifest["model_sha256"]
         folding = Folding.from_json(manifest["folding"])
-        for key in ("cycles_per_frame", "latency_cycles"):
-            if manifest["predicted"][key] < 1:
-                raise ValueError(key)
     except (ValueError, KeyError, TypeError, RecursionError, BennError):
         raise BennError(f"{directory / MANIFEST} is damaged; {again}") from None
-    if not (directory / VERILOG).is_file():
-        raise BennError(f"{directory / VERILOG} is missing; {again}")
+    for name in (VERILOG, MODEL):
+        if not (directory / name).is_file():
+            raise BennError(f"{directory / name} is missing; {again}")
     if _sha256((directory / VERILOG).read_bytes()) != hashes[0]:
         raise BennError(f"{directory / VERILOG} has changed since it was generated; {again}")
     model = modelfile.load(directory / MODEL)
     if model.digest() != hashes[1]:
         raise BennError(f"{directory / MODEL} is not the model of this design; {again}")
-    return Design(directory, manifest, model, folding.check(model))
+    try:
+        expected = describe(model, folding.check(model))
+    except BennError as error:
+        raise BennError(f"{directory / MANIFEST}: {error}; {again}") from None
+    for key, value in expected.items():
+        if json.dumps(manifest.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise BennError(f"{directory / MANIFEST}: {key!r} is not what this version makes of "
+                            f"the model and its folding; {again}")
+    return Design(directory, manifest, model, folding)
 
 
 def _sha256(content):

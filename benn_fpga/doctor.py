@@ -73,7 +73,13 @@ def _package(name, oldest, extra):
 def _program(name, path, package):
     if path is None:
         return Tool(name, None, f"apt install {package} (or your system's package of that name)")
-    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    try:
+        answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        return Tool(name, None, f"{path} does not run ({error.strerror}); install {package} again")
+    if answer.returncode:
+        return Tool(name, None, f"{path} --version fails with exit code {answer.returncode}; "
+                                f"install {package} again")
     number = re.search(r"\d+\.\d+(\.\d+)?", answer.stdout)
     return Tool(name, number.group() if number else "unknown")
 

@@ -1,7 +1,8 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
+from benn_fpga.answer import answer_beats
 from benn_fpga.errors import BennError
-from benn_fpga.schedule import answer_bits, frame_beats
+from benn_fpga.schedule import frame_beats
 from benn_fpga.spec import Fold, Folding
 
 __all__ = ["DEFAULT_LANES", "fold_for_cycles", "fold_for_lanes"]
@@ -29,7 +30,7 @@ def _cheapest(layer, budget):
 
 def _bound(model, bus):
     """Cycles per frame that the buses need, whatever the folding."""
-    return max(frame_beats(model.encoder, bus), -(-answer_bits(model.classes) // bus))
+    return max(frame_beats(model.encoder, bus), answer_beats(model.classes, bus))
 
 
 def fold_for_cycles(model, cycles, parallel=None, bus=64):

@@ -7,7 +7,7 @@ import numpy as np
 
 from benn_fpga import bits
 
-__all__ = ["bias_words", "encoder_thresholds", "threshold_words", "vote_weights", "weight_words"]
+__all__ = ["bias_words", "encoder_words", "threshold_words", "vote_weights", "weight_words"]
 
 
 def _members(model, folding, engine):
@@ -57,6 +57,14 @@ def vote_weights(model, folding, engine):
     return [member.vote_weight for member in _members(model, folding, engine)]
 
 
-def encoder_thresholds(encoder):
-    """Thresholds per value position, or one row for all."""
-    return [tuple(row) for row in encoder.thresholds.tolist()]
+def encoder_words(encoder, lanes):
+    """Words of thresholds on raw values: beat of ``lanes`` values; in a word lane, level.
+
+    Thresholds common to all values are one word. What is past the last value is 0.
+    """
+    t = encoder.thresholds
+    if (t == t[0]).all():
+        return bits.stream_words(np.tile(t[:1], lanes), encoder.bits + 1)
+    padded = np.zeros((-(-encoder.values // lanes) * lanes, encoder.levels), np.int64)
+    padded[:encoder.values] = t
+    return bits.stream_words(padded.reshape(-1, lanes * encoder.levels), encoder.bits + 1)

@@ -6,6 +6,7 @@ checked against the header, and the header against the file, before an array is 
 """
 
 import json
+import math
 import os
 
 import numpy as np
@@ -14,6 +15,7 @@ from safetensors.numpy import save as to_bytes
 
 from benn_fpga import layers as kinds
 from benn_fpga.errors import BennError
+from benn_fpga.inputs import open_regular
 from benn_fpga.output import write_atomically
 from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Encoder, Ensemble, Member
 
@@ -38,7 +40,7 @@ def save(model, path):
 def load(path):
     """Read a model file; raise :class:`BennError` if anything in it is not as it must be."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             prefix = file.read(8)
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError) as error:
@@ -98,7 +100,8 @@ def _read(file):
 
 def _header(metadata):
     try:
-        header = json.loads((metadata or {})["benn"], parse_constant=_refuse)
+        header = json.loads((metadata or {})["benn"], parse_constant=_refuse,
+                            parse_float=_finite)
     except (KeyError, ValueError, RecursionError):
         raise BennError("not a .benn model file (a safetensors file of another kind)") from None
     if not isinstance(header, dict) or header.get("format") != "benn":
@@ -126,6 +129,11 @@ def _header(metadata):
 
 def _refuse(constant):
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text):
+    """JSON has no infinity, but 1e999 is read as one."""
+    return float(text) if math.isfinite(float(text)) else _refuse(text)
 
 
 def _list(obj, key, kind):

@@ -6,18 +6,20 @@ from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_file", "check_folder", "write_atomically"]
+__all__ = ["check_file", "check_folder", "umask", "write_atomically"]
 
 
 def check_file(path):
     """Raise :class:`BennError` unless ``path`` can be written."""
-    path = Path(path)
-    if path.is_dir():
+    if os.fspath(path).endswith(os.sep) or Path(path).is_dir():
         raise BennError(f"{path} is a folder; give the name of a file")
+    path = Path(path)
     if path.exists() and not path.is_file():
         raise BennError(f"{path} is not a regular file; give the name of a file")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise BennError(f"can not write {path}: it is read-only; give another name or chmod it")
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=_real(path).parent):
             pass
     except OSError as error:
         raise BennError(f"can not write {path}: {error.strerror}; "
@@ -38,16 +40,21 @@ def check_folder(path):
                         f"give a folder you may write to") from None
 
 
+def _real(path):
+    """What ``path`` leads to: a link is followed, not replaced."""
+    return Path(os.path.realpath(path))
+
+
 def write_atomically(path, content):
     """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename."""
-    path = Path(path)
+    target = _real(path)
     try:
-        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
+            os.chmod(temporary, 0o666 & ~umask())
+            os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
             raise
@@ -56,7 +63,8 @@ def write_atomically(path, content):
                         f"give a path in a folder you may write to") from None
 
 
-def _umask():
+def umask():
+    """The bits that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

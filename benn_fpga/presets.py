@@ -71,7 +71,7 @@ def defaults(dataset, high):
 
 
 def _whole(text):
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def encoder(name, shape, bits, high):

@@ -1,7 +1,8 @@
 """The cycle model: how long each part of the hardware takes, to the cycle.
 
-The gateware builds its pipelines from the functions here, so model and hardware can not drift; the
-tests compare both with simulation. Let layer i have NF = outputs/PE and SF = inputs/SIMD. Then
+The gateware takes the depth of its trees, its width converters and its pauses from the functions
+here; the tests compare the whole with simulation, cycle by cycle. Let layer i have NF = outputs/PE
+and SF = inputs/SIMD. Then
 
 * one member keeps it busy for ``NF * SF`` cycles, T members for T times that;
 * a stream of frames needs ``max(input beats, T * NF * SF of any layer, answer beats)`` cycles each;
@@ -12,7 +13,7 @@ tests compare both with simulation. Let layer i have NF = outputs/PE and SF = in
 from dataclasses import dataclass
 from math import lcm
 
-from benn_fpga.answer import answer_bits
+from benn_fpga.answer import answer_beats
 
 __all__ = ["Gear", "Schedule", "frame_beats", "gear", "hard_latency", "layer_latency", "pace",
            "popcount_latency", "schedule", "sum_latency", "tree_latency", "vote_latency"]
@@ -153,8 +154,7 @@ def schedule(model, folding):
     if model.vote == "hard":
         voting += hard_latency(fold.pe, nf)
     held += -(-voting // (rounds * nf))
-    answer = gear(answer_bits(model.classes), folding.bus, answer_bits(model.classes))
-    stages["answer"] = answer.emit
-    now += voting + 1
+    stages["answer"] = answer_beats(model.classes, folding.bus)
+    now += voting + 2  # the record, and the port's buffer
     return Schedule(stages, max(stages.values()), now, folding.parallel * lanes,
                     folding.parallel * gates, held)

@@ -23,6 +23,15 @@ MAX_MEMBERS = 4096
 MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
 
 
+def _json(provenance):
+    try:
+        if not isinstance(provenance, dict):
+            raise TypeError
+        json.dumps(provenance, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise BennError("Provenance must be a dict of JSON, without NaN and infinity") from None
+
+
 @dataclass(frozen=True, eq=False)
 class Encoder:
     """Turns raw values, one byte each, into the elements that the first layer reads.
@@ -163,6 +172,7 @@ class Ensemble:
 
     def __post_init__(self):
         one_of("Vote", self.vote, VOTES)
+        _json(self.provenance)
         whole("Number of layers", len(self.layers), 1, MAX_LAYERS)
         whole("Number of members", len(self.members), 1, MAX_MEMBERS)
         self._check_wiring()
@@ -305,6 +315,8 @@ class Folding:
 
     def __post_init__(self):
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
+        if not isinstance(self.layers, tuple) or not all(isinstance(f, Fold) for f in self.layers):
+            raise BennError("Folded layers must be a tuple of Fold")
         whole("Members in parallel", self.parallel, 1, MAX_MEMBERS)
         whole("Bus width", self.bus, 8, 1 << 16)
         if self.bus % 8:

@@ -5,14 +5,16 @@ how many there are, not on what they are.
 """
 
 import resource
+import sys
 import time
 
 import numpy as np
 
-from benn_fpga import bits, console, presets
+from benn_fpga import bits, console, nets, presets
 from benn_fpga.folding import fold_for_lanes
+from benn_fpga.guard import guard
 from benn_fpga.hw import emit
-from benn_fpga.spec import Dense, Ensemble, Member
+from benn_fpga.spec import Ensemble, Member
 from benn_fpga.sw import bench
 
 
@@ -20,15 +22,16 @@ def random_model(net, members, seed=0):
     """An ensemble for 28x28 images and 10 classes with random weights."""
     rng = np.random.default_rng(seed)
     encoder = presets.encoder("threshold", (28, 28, 1), 8, 255)
-    widths = [encoder.outputs, *presets.hidden(net), 10]
-    layers = tuple(Dense(widths[n], widths[n + 1], output_bits=int(n < len(widths) - 2))
-                   for n in range(len(widths) - 1))
-    drawn = tuple(
-        Member(tuple(bits.pack(rng.integers(0, 2, (w.outputs, 1, w.inputs), np.uint8))
-                     for w in layers),
-               tuple(np.zeros(w.table_shape, np.int32) for w in layers))
-        for _ in range(members))
-    return Ensemble(encoder, layers, drawn)
+    layers = nets.build(net, encoder, 10)
+    drawn = []
+    for _ in range(members):
+        arrays = [{key: np.zeros(*array) for key, array in layer.arrays().items()}
+                  for layer in layers]
+        for layer, found in zip(layers, arrays, strict=True):
+            found["weights"] = bits.pack(rng.integers(0, 2, (layer.outputs, 1, layer.inputs),
+                                                      np.uint8))
+        drawn.append(Member(tuple(arrays)))
+    return Ensemble(encoder, layers, tuple(drawn))
 
 
 def generation():
@@ -56,4 +59,4 @@ def training():
 
 
 if __name__ == "__main__":
-    console.show([training(), generation()])
+    sys.exit(guard("bench", lambda: console.show([training(), generation()])))

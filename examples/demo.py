@@ -1,10 +1,12 @@
 """The whole way in one file: train, evaluate, generate, simulate, and one table at the end."""
 
+import sys
 import time
 from pathlib import Path
 
 import benn_fpga
 from benn_fpga import console
+from benn_fpga.guard import guard
 
 OUT = Path("build/demo")
 DATASET = "digits"
@@ -44,7 +46,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except benn_fpga.BennError as error:
-        raise SystemExit(f"demo: {error}") from None
+    sys.exit(guard("demo", main))

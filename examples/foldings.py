@@ -13,6 +13,8 @@ from pathlib import Path
 
 import benn_fpga
 from benn_fpga import console
+from benn_fpga.errors import Mismatch
+from benn_fpga.guard import guard
 from benn_fpga.spec import Fold, Folding
 
 # For 784-64-64-64-10, K = 8.
@@ -30,17 +32,21 @@ SFC = [Folding((Fold(128, 16), Fold(32, 32), Fold(32, 32), Fold(5, 8)), 2, 64)]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a tfc of 8 members, or an sfc of 2")
     parser.add_argument("dataset", nargs="?", default="mnist")
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--output", type=Path, default=Path("build/foldings"))
     args = parser.parse_args()
+    if args.frames < 1:
+        parser.error(f"--frames must be at least 1, not {args.frames}")
     model = benn_fpga.load(args.model)
-    shape = (len(model.members), model.layers[1].inputs)
-    foldings = {(8, 64): TFC, (2, 256): SFC}.get(shape)
+    shape = (len(model.members), *(layer.inputs for layer in model.layers))
+    foldings = {(8, 784, 64, 64, 64): TFC, (2, 784, 256, 256, 256): SFC}.get(shape)
     if foldings is None:
-        parser.error(f"{args.model} is neither a tfc of 8 members nor an sfc of 2")
+        raise benn_fpga.BennError(f"{args.model} is neither a tfc of 8 members nor an sfc of 2, "
+                                  f"with 784 inputs; train one: see {sys.argv[0]} --help")
     rows, failures = [], []
     for n, folding in enumerate(foldings):
         design = benn_fpga.generate(model, args.output / f"{args.model.split('/')[-1]}.{n}",
@@ -57,8 +63,9 @@ def main():
                ">latency", ">measured", ">mismatches")
     console.show([console.table(f"{args.model}, {args.frames} frames of {args.dataset}", columns,
                                 rows)])
-    return "; ".join(failures) or 0
+    if failures:
+        raise Mismatch("; ".join(failures))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard("foldings", main))

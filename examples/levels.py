@@ -5,10 +5,12 @@ The rule: the fewest levels whose accuracy is within one standard error of the b
 
 import dataclasses
 import math
+import sys
 
 import numpy as np
 
 from benn_fpga import console
+from benn_fpga.guard import guard
 from benn_fpga.sw import data
 from benn_fpga.sw.train import train
 
@@ -48,4 +50,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guard("levels", main))

@@ -6,63 +6,11 @@ from importlib.metadata import version
 
 from amaranth.back import verilog
 
-from benn_fpga import __version__, answer, bits
-from benn_fpga.design import TOP
+from benn_fpga import __version__
+from benn_fpga.design import TOP, describe
 from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.schedule import frame_beats, schedule
 
-__all__ = ["describe", "generate"]
-
-
-def describe(model, folding):
-    """The manifest of a design, without what is known only after generation."""
-    timing = schedule(model, folding)
-    rounds = folding.rounds(model)
-    layers = []
-    for n, (layer, fold) in enumerate(zip(model.layers, folding.layers, strict=True)):
-        words = rounds * (layer.outputs // fold.pe) * (layer.inputs // fold.simd)
-        layers.append({
-            **layer.describe(),
-            "pe": fold.pe,
-            "simd": fold.simd,
-            "cycles": timing.stages[f"layer{n}"],
-            "weight_memory": {"words": words, "bits": fold.pe * fold.simd * layer.weight_bits},
-        })
-    return {
-        "format": "benn-design",
-        "version": 1,
-        "top": TOP,
-        "model_sha256": model.digest(),
-        "bus": folding.bus,
-        "values": model.encoder.values,
-        "input_shape": list(model.encoder.shape),
-        "classes": model.classes,
-        "vote": model.vote,
-        "members": len(model.members),
-        "rounds": rounds,
-        "encoder": model.encoder.describe(),
-        "folding": folding.describe(),
-        "layers": layers,
-        "score_bits": model.score_bits,
-        "total_bits": model.total_bits,
-        "weight_bits": model.weight_bits,
-        "xnor_lanes": timing.xnor_lanes,
-        "xnor_gates": timing.xnor_gates,
-        "predicted": {
-            "cycles_per_frame": timing.cycles_per_frame,
-            "latency_cycles": timing.latency_cycles,
-            "stages": timing.stages,
-        },
-        "frame": {"bytes": model.encoder.values, "beats": frame_beats(model.encoder, folding.bus)},
-        "answer": {
-            "bytes": answer.answer_size(model.classes),
-            "beats": timing.stages["answer"],
-            "fields": answer.describe(model.classes),
-        },
-        "bit_order": [line.strip() for line in bits.__doc__.splitlines()],
-        "taps": [{"member_engine": m, "layer": n, "path": f"member{m}.layer{n}"}
-                 for m in range(folding.parallel) for n in range(len(model.layers))],
-    }
+__all__ = ["generate"]
 
 
 def generate(model, folding):

@@ -1,8 +1,13 @@
 """Input encoder: raw bytes to the elements that the first layer reads."""
 
 from amaranth.hdl import *
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from benn_fpga.hw.check import positive
+from benn_fpga.hw.pipeline import counter
+from benn_fpga.hw.rom import Rom
+from benn_fpga.hw.threshold import at_least
 
 __all__ = ["EncoderUnit"]
 
@@ -11,12 +16,13 @@ class EncoderUnit(wiring.Component):
     """Encodes ``lanes`` bytes per beat, as ``golden.encode`` does. Latency 1.
 
     ``threshold`` and ``thermometer``: element j of a value is [value >= t[j]]. ``planes``: the
-    low bits of the byte. With thresholds of its own for each value they come from a memory.
+    bits of the value, but for those that are dropped. With thresholds of its own for each value
+    they come from a memory, and no beat is taken in the first cycle after a reset.
 
     Parameters
     ----------
     encoder : spec.Encoder
-    thresholds : as from images.encoder_thresholds
+    thresholds : words as from images.encoder_words
     lanes : bytes of a beat
 
     Members
@@ -26,53 +32,52 @@ class EncoderUnit(wiring.Component):
     """
 
     def __init__(self, *, encoder, thresholds, lanes):
-        if not isinstance(lanes, int) or lanes < 1:
-            raise ValueError(f"Lanes must be a positive integer, not {lanes!r}")
+        positive(lanes=lanes)
         self._encoder = encoder
         self._thresholds = thresholds
         self._lanes = lanes
-        self._out = encoder.elements_per_value * encoder.element_bits
         super().__init__({
             "i": In(stream.Signature(lanes * 8)),
-            "o": Out(stream.Signature(lanes * self._out)),
+            "o": Out(stream.Signature(lanes * encoder.elements_per_value * encoder.element_bits)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        en = Signal()
-        m.d.comb += [en.eq(~self.o.valid | self.o.ready), self.i.ready.eq(en)]
+        en, taken = Signal(), Signal()
+        payload = Signal.like(self.o.payload, reset_less=True)
+        values = [self.i.payload.word_select(lane, 8) for lane in range(self._lanes)]
+        if self._encoder.kind == "planes":
+            low, high = self._encoder.dropped, self._encoder.bits
+            codes, may_take = [value[low:high] for value in values], C(1)
+        else:
+            size, levels = self._encoder.bits + 1, self._encoder.levels
+            entry, may_take = self._entries(m, size, levels * self._lanes, taken)
+            codes = [at_least(value, entry(lane * levels + n, size))
+                     for lane, value in enumerate(values) for n in range(levels)]
+        m.d.comb += [
+            en.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(en & may_take),
+            taken.eq(self.i.valid & self.i.ready),
+            self.o.payload.eq(payload),
+        ]
         with m.If(en):
-            m.d.sync += self.o.valid.eq(self.i.valid)
-        thresholds = None if self._encoder.kind == "planes" else self._lane_thresholds(m)
-        for lane in range(self._lanes):
-            byte = self.i.payload.word_select(lane, 8)
-            if thresholds is None:
-                code = byte[:self._encoder.bits]
-            else:
-                code = Cat(byte >= t for t in thresholds[lane])
-            with m.If(en):
-                m.d.sync += self.o.payload.word_select(lane, self._out).eq(code)
+            m.d.sync += [self.o.valid.eq(taken), payload.eq(Cat(codes))]
         return m
 
-    def _lane_thresholds(self, m):
-        """Thresholds of each lane, for the beat that is at ``i``."""
-        rows = self._thresholds
-        if len(set(rows)) == 1:
-            return [rows[0]] * self._lanes
-        size = 9  # a threshold is 0 to 256
-        beats = -(-len(rows) // self._lanes)
-        rows = rows + [(0,) * len(rows[0])] * (beats * self._lanes - len(rows))
-        image = []
-        for beat in range(beats):
-            flat = [t for row in rows[beat * self._lanes:(beat + 1) * self._lanes] for t in row]
-            image.append(sum(t << (size * n) for n, t in enumerate(flat)))
-        levels = self._encoder.levels
-        m.submodules.thresholds = mem = memory.Memory(
-            shape=unsigned(size * levels * self._lanes), depth=beats, init=image)
-        port = mem.read_port(domain="comb")
-        beat = Signal(range(beats))
-        m.d.comb += port.addr.eq(beat)
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += beat.eq(Mux(beat == beats - 1, 0, beat + 1))
-        flat = [port.data.word_select(n, size) for n in range(levels * self._lanes)]
-        return [flat[lane * levels:(lane + 1) * levels] for lane in range(self._lanes)]
+    def _entries(self, m, size, count, taken):
+        """Thresholds of the beat at ``i``, as :meth:`Rom.entry` gives them, and when it may go."""
+        first, *others = self._thresholds
+        if not others:
+            m.submodules.thresholds = rom = Rom([first], width=size * count)
+            return rom.entry, C(1)
+        # Two registers behind the memory, as for weights. The second holds the thresholds of the
+        # beat at ``i``, those of a frame's first beat after a reset; the first has to be read once
+        # after a reset, whatever was in it, before it holds those of the second beat.
+        m.submodules.thresholds = rom = Rom([*others, first], width=size * count, latency=1)
+        now, primed = Signal(size * count, init=first), Signal()
+        ahead, _ = counter(m, len(self._thresholds), en=rom.en, name="ahead")
+        m.d.comb += [rom.address.eq(ahead), rom.en.eq(~primed | taken)]
+        m.d.sync += primed.eq(1)
+        with m.If(taken):
+            m.d.sync += now.eq(rom.data)
+        return now.word_select, primed

@@ -1,11 +1,12 @@
 """The whole accelerator: AXI4-Stream in, K members, one vote, AXI4-Stream out."""
 
 from amaranth.hdl import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga import images
-from benn_fpga.answer import ERROR_BIT, answer_bits, answer_fields, answer_keep
+from benn_fpga.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
+from benn_fpga.hw.check import positive
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
 from benn_fpga.hw.joints import Emit, Fork, Gearbox, SkidBuffer
@@ -19,7 +20,8 @@ __all__ = ["AnswerPort", "Ensemble"]
 class AnswerPort(wiring.Component):
     """Sends an answer and its frame's error flag over the bus, as ``benn_fpga.answer`` lays it out.
 
-    Zeros fill the record up to the end of its last beat. Latency 1.
+    Zeros fill the record up to the end of its last beat. A buffer of two beats keeps the path of
+    ``o.ready`` short. Latency 2.
 
     Parameters
     ----------
@@ -30,22 +32,25 @@ class AnswerPort(wiring.Component):
     -------
     i : In(stream of answer_layout)
     error : In(stream of 1 bit), one per answer
-    o : Out(stream of beat_layout), user : Out(1), the error flag, with every beat
+    o : Out(stream of beat and user), beat_layout, and the error flag with every beat
     """
 
     def __init__(self, *, classes, total_bits, bus):
+        positive(classes=classes, total_bits=total_bits, bus=bus)
+        if bus % 8:
+            raise ValueError(f"Bus must be a multiple of 8, not {bus!r}")
         self._classes = classes
         self._bus = bus
         super().__init__({
             "i": In(stream.Signature(answer_layout(classes, total_bits))),
             "error": In(stream.Signature(1)),
-            "o": Out(stream.Signature(beat_layout(bus // 8))),
-            "user": Out(1),
+            "o": Out(stream.Signature(data.StructLayout({
+                "beat": beat_layout(bus // 8), "user": 1}))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        beats, lanes = -(-answer_bits(self._classes) // self._bus), self._bus // 8
+        lanes = self._bus // 8
         values = {
             "winner": [self.i.payload.winner],
             "flags": [self.error.payload.shift_left(ERROR_BIT)],
@@ -57,20 +62,25 @@ class AnswerPort(wiring.Component):
             for value in values[field.name]:
                 record.append(Signal(field.bits, name=field.name))
                 m.d.comb += record[-1].eq(value)
-        m.submodules.emit = emit = Emit(self._bus, count=beats)
+        m.submodules.emit = emit = Emit(self._bus, count=answer_beats(self._classes, self._bus))
+        m.submodules.skid = skid = SkidBuffer(self.o.p.shape())
         m.d.comb += [
             emit.i.payload.eq(Cat(record)),
             emit.i.valid.eq(self.i.valid & self.error.valid),
             self.i.ready.eq(emit.i.ready & self.error.valid),
             self.error.ready.eq(emit.i.ready & self.i.valid),
-            self.o.p.data.eq(emit.o.payload),
-            self.o.p.keep.eq(Mux(emit.last, answer_keep(self._classes, lanes), (1 << lanes) - 1)),
-            self.o.p.last.eq(emit.last),
-            self.o.valid.eq(emit.o.valid),
-            emit.o.ready.eq(self.o.ready),
+            skid.i.p.beat.data.eq(emit.o.payload),
+            skid.i.p.beat.keep.eq(Mux(emit.last, answer_keep(self._classes, lanes),
+                                      (1 << lanes) - 1)),
+            skid.i.p.beat.last.eq(emit.last),
+            skid.i.valid.eq(emit.o.valid),
+            emit.o.ready.eq(skid.i.ready),
         ]
+        user = Signal(reset_less=True)
+        m.d.comb += skid.i.p.user.eq(user)
         with m.If(emit.i.ready):
-            m.d.sync += self.user.eq(self.error.payload)
+            m.d.sync += user.eq(self.error.payload)
+        wiring.connect(m, skid.o, wiring.flipped(self.o))
         return m
 
 
@@ -125,7 +135,7 @@ class Ensemble(wiring.Component):
         m.submodules.guard = guard = FrameGuard(
             lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
         m.submodules.encoder = unit = EncoderUnit(
-            encoder=encoder, thresholds=images.encoder_thresholds(encoder), lanes=lanes)
+            encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
         m.submodules.gear0 = gearbox = Gearbox(
             lanes * encoder.elements_per_value, simd, frame=encoder.outputs,
             element_bits=encoder.element_bits)
@@ -165,10 +175,10 @@ class Ensemble(wiring.Component):
         wiring.connect(m, voter.o, port.i)
         wiring.connect(m, guard.error, port.error)
         m.d.comb += [
-            self.m_axis_tdata.eq(port.o.p.data),
-            self.m_axis_tkeep.eq(port.o.p.keep),
-            self.m_axis_tlast.eq(port.o.p.last),
-            self.m_axis_tuser.eq(port.user),
+            self.m_axis_tdata.eq(port.o.p.beat.data),
+            self.m_axis_tkeep.eq(port.o.p.beat.keep),
+            self.m_axis_tlast.eq(port.o.p.beat.last),
+            self.m_axis_tuser.eq(port.o.p.user),
             self.m_axis_tvalid.eq(port.o.valid),
             port.o.ready.eq(self.m_axis_tready),
         ]

@@ -4,6 +4,9 @@ from amaranth.hdl import *
 from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.hw.check import positive
+from benn_fpga.hw.pipeline import counter
+
 __all__ = ["FrameGuard", "beat_layout"]
 
 
@@ -32,9 +35,7 @@ class FrameGuard(wiring.Component):
     """
 
     def __init__(self, *, lanes, size, depth):
-        for noun, value in (("Lanes", lanes), ("Size", size), ("Depth", depth)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{noun} must be a positive integer, not {value!r}")
+        positive(lanes=lanes, size=size, depth=depth)
         self._lanes = lanes
         self._size = size
         self._depth = depth
@@ -48,17 +49,14 @@ class FrameGuard(wiring.Component):
         m = Module()
         beats = -(-self._size // self._lanes)
         tail = self._size - (beats - 1) * self._lanes
-        beat = Signal(range(beats))
-        final, wrong, bad = Signal(), Signal(), Signal()
+        pass_on, wrong, bad = Signal(), Signal(), Signal()
         full, end = (1 << self._lanes) - 1, (1 << tail) - 1
-        m.d.comb += [
-            final.eq(beat == beats - 1),
-            wrong.eq((self.i.p.keep != Mux(final, end, full)) | (self.i.p.last != final)),
-        ]
+        _, final = counter(m, beats, en=pass_on, name="beat")
+        m.d.comb += wrong.eq((self.i.p.keep != Mux(final, end, full)) | (self.i.p.last != final))
         # The last beat waits until its error flag has a place.
         m.submodules.errors = errors = fifo.SyncFIFOBuffered(width=1, depth=self._depth)
         wiring.connect(m, errors.r_stream, wiring.flipped(self.error))
-        pass_on, source, error = Signal(), Signal(), Signal()
+        source, error = Signal(), Signal()
         m.d.comb += [
             self.o.valid.eq(source & (~final | errors.w_rdy)),
             pass_on.eq(self.o.valid & self.o.ready),
@@ -66,7 +64,7 @@ class FrameGuard(wiring.Component):
             errors.w_en.eq(pass_on & final),
         ]
         with m.If(pass_on):
-            m.d.sync += [beat.eq(Mux(final, 0, beat + 1)), bad.eq(error & ~final)]
+            m.d.sync += bad.eq(error & ~final)
         with m.FSM():
             with m.State("PASS"):
                 m.d.comb += [

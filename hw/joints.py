@@ -8,15 +8,11 @@ from amaranth.hdl import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.hw.check import positive
+from benn_fpga.hw.pipeline import counter
 from benn_fpga.schedule import gear
 
 __all__ = ["Collect", "Emit", "Fork", "Gearbox", "ReplayBuffer", "SkidBuffer"]
-
-
-def _positive(**values):
-    for noun, value in values.items():
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{noun.capitalize()} must be a positive integer, not {value!r}")
 
 
 class SkidBuffer(wiring.Component):
@@ -37,11 +33,12 @@ class SkidBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         spare = Signal.like(self.i.payload, reset_less=True)
+        payload = Signal.like(self.i.payload, reset_less=True)
         full = Signal()
-        m.d.comb += self.i.ready.eq(~full)
+        m.d.comb += [self.i.ready.eq(~full), self.o.payload.eq(payload)]
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += [
-                self.o.payload.eq(Mux(full, spare, self.i.payload)),
+                payload.eq(Mux(full, spare, self.i.payload)),
                 self.o.valid.eq(full | self.i.valid),
                 full.eq(0),
             ]
@@ -64,7 +61,7 @@ class Fork(wiring.Component):
     """
 
     def __init__(self, width, *, ways):
-        _positive(width=width, ways=ways)
+        positive(width=width, ways=ways)
         self._ways = ways
         super().__init__({
             "i": In(stream.Signature(width)),
@@ -105,7 +102,7 @@ class ReplayBuffer(wiring.Component):
     """
 
     def __init__(self, width, *, chunks, replays):
-        _positive(width=width, chunks=chunks, replays=replays)
+        positive(width=width, chunks=chunks, replays=replays)
         self._chunks = chunks
         self._replays = replays
         super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
@@ -122,45 +119,30 @@ class ReplayBuffer(wiring.Component):
 
         free = Signal(range(depth + 1), init=depth)  # places that may be written
         fresh = Signal(range(depth + 1))  # beats that were never sent
-        put, get, first, last = Signal(), Signal(), Signal(), Signal()
+        put, get, first, bank = Signal(), Signal(), Signal(), Signal()
+        place, _ = counter(m, depth, en=put, name="place")
+        chunk, end = counter(m, self._chunks, en=get, name="chunk")
+        replay, last = counter(m, self._replays, en=get & end, name="replay")
         m.d.comb += [
             self.i.ready.eq(free != 0),
             put.eq(self.i.valid & self.i.ready),
+            write.addr.eq(place),
             write.data.eq(self.i.payload),
             write.en.eq(put),
-            self.o.payload.eq(read.data),
+            first.eq(replay == 0),
+            read.addr.eq(Mux(bank, self._chunks, 0) + chunk),
             read.en.eq(get),
+            self.o.payload.eq(read.data),
         ]
         m.d.sync += [
             free.eq(free - put + (get & last)),
             fresh.eq(fresh + put - (get & first)),
         ]
-        with m.If(put):
-            m.d.sync += write.addr.eq(Mux(write.addr == depth - 1, 0, write.addr + 1))
-
-        m.d.sync += Assert(~(put & get & (write.addr == read.addr)), "ports met in the ring")
-
-        replay = Signal(range(self._replays))
-        chunk = Signal(range(self._chunks))
-        bank = Signal()
-        base = Signal(range(depth))
-        m.d.comb += [
-            first.eq(replay == 0),
-            last.eq(replay == self._replays - 1),
-            base.eq(Mux(bank, self._chunks, 0)),
-            read.addr.eq(base + chunk),
-        ]
+        with m.If(get & end & last):
+            m.d.sync += bank.eq(~bank)
         with m.If(~self.o.valid | self.o.ready):
             m.d.comb += get.eq(~first | (fresh != 0))
             m.d.sync += self.o.valid.eq(get)
-        with m.If(get):
-            m.d.sync += chunk.eq(chunk + 1)
-            with m.If(chunk == self._chunks - 1):
-                m.d.sync += [
-                    chunk.eq(0),
-                    replay.eq(Mux(last, 0, replay + 1)),
-                    bank.eq(bank ^ last),
-                ]
         return m
 
 
@@ -178,7 +160,7 @@ class Collect(wiring.Component):
     """
 
     def __init__(self, width, *, count):
-        _positive(width=width, count=count)
+        positive(width=width, count=count)
         self._count = count
         super().__init__({
             "i": In(stream.Signature(width)),
@@ -187,21 +169,17 @@ class Collect(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        slot = Signal(range(self._count))
-        block = Signal.like(self.o.payload, reset_less=True)
+        block, take = Signal.like(self.o.payload, reset_less=True), Signal()
+        _, full = counter(m, self._count, en=take, name="slot")
         m.d.comb += [
             self.o.payload.eq(block),
             self.i.ready.eq(~self.o.valid | self.o.ready),
+            take.eq(self.i.valid & self.i.ready),
         ]
-        with m.If(self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += [
-                block.eq(Cat(block, self.i.payload)[len(self.i.payload):]),
-                slot.eq(slot + 1),
-            ]
-            with m.If(slot == self._count - 1):
-                m.d.sync += [slot.eq(0), self.o.valid.eq(1)]
+        with m.If(self.i.ready):
+            m.d.sync += self.o.valid.eq(take & full)
+        with m.If(take):
+            m.d.sync += block.eq(Cat(block, self.i.payload)[len(self.i.payload):])
         return m
 
 
@@ -220,7 +198,7 @@ class Emit(wiring.Component):
     """
 
     def __init__(self, width, *, count):
-        _positive(width=width, count=count)
+        positive(width=width, count=count)
         self._width = width
         self._count = count
         super().__init__({
@@ -232,16 +210,16 @@ class Emit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         block = Signal.like(self.i.payload, reset_less=True)
-        sent = Signal(range(self._count))
+        _, last = counter(m, self._count, en=self.o.valid & self.o.ready, name="sent")
         m.d.comb += [
             self.o.payload.eq(block[:self._width]),
-            self.last.eq(sent == self._count - 1),
+            self.last.eq(last),
             self.i.ready.eq(~self.o.valid | (self.o.ready & self.last)),
         ]
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += [block.eq(block >> self._width), sent.eq(sent + 1)]
         with m.If(self.i.ready):
-            m.d.sync += [block.eq(self.i.payload), sent.eq(0), self.o.valid.eq(self.i.valid)]
+            m.d.sync += [block.eq(self.i.payload), self.o.valid.eq(self.i.valid)]
+        with m.Elif(self.o.ready):
+            m.d.sync += block.eq(block[self._width:])
         return m
 
 
@@ -263,8 +241,8 @@ class Gearbox(wiring.Component):
     """
 
     def __init__(self, elements_in, elements_out, *, frame, element_bits=1):
-        _positive(elements_in=elements_in, elements_out=elements_out, frame=frame,
-                  element_bits=element_bits)
+        positive(elements_in=elements_in, elements_out=elements_out, frame=frame,
+                 element_bits=element_bits)
         if frame % elements_out:
             raise ValueError(f"Beat of {elements_out} elements must divide the frame of {frame}")
         self._gear = gear(elements_in, elements_out, frame)

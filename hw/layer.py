@@ -5,8 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pe import ProcessingElement
-from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.pipeline import counter, delay
 from benn_fpga.hw.rom import Rom
+from benn_fpga.hw.threshold import at_least
 from benn_fpga.schedule import MEMORY_LATENCY, sum_latency
 
 __all__ = ["Layer"]
@@ -63,38 +64,34 @@ class Layer(wiring.Component):
         m = Module()
         layer, fold, sf = self._layer, self._fold, self._sf
         en, accept = Signal(), Signal()
+        payload = Signal.like(self.o.payload, reset_less=True)
         m.d.comb += [
             en.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(en & self._may_take(m, en)),
+            self.i.ready.eq(en & self._may_take(m, en, accept)),
             accept.eq(self.i.valid & self.i.ready),
+            self.o.payload.eq(payload),
         ]
 
         # Stage 0: a chunk arrives, its weights are asked for.
         m.submodules.weights = weights = Rom(
             self._weights, width=fold.pe * fold.simd * layer.weight_bits)
-        chunk = Signal(range(sf))
-        first, last = Signal(), Signal()
-        m.d.comb += [first.eq(chunk == 0), last.eq(chunk == sf - 1), weights.en.eq(en)]
-        with m.If(accept):
-            m.d.sync += [
-                chunk.eq(_next(chunk, sf)),
-                weights.address.eq(_next(weights.address, len(self._weights))),
-            ]
+        chunk, last = counter(m, sf, en=accept, name="chunk")
+        word, _ = counter(m, len(self._weights), en=accept, name="word")
+        m.d.comb += [weights.address.eq(word), weights.en.eq(en)]
 
         # Stage s of these lines goes with what has moved s registers down the pipeline.
         summed = weights.latency + sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
         x = delay(m, self.i.payload, weights.latency, en=en, name="x")[-1]
         valid = delay(m, accept, summed, en=en, name="valid", init=0)
-        first = delay(m, first, summed, en=en, name="first")
+        first = delay(m, chunk == 0, summed, en=en, name="first") if sf > 1 else None
         last = delay(m, last, summed, en=en, name="last")
 
         # The table is read so that it arrives together with the accumulated sums.
         width = self._output_bits if layer.is_scores else layer.levels * layer.popcount_bits
         m.submodules.table = table = Rom(self._table, width=fold.pe * width)
         early = summed + 1 - MEMORY_LATENCY
-        m.d.comb += table.en.eq(en)
-        with m.If(en & valid[early] & last[early]):
-            m.d.sync += table.address.eq(_next(table.address, len(self._table)))
+        row, _ = counter(m, len(self._table), en=en & valid[early] & last[early], name="row")
+        m.d.comb += [table.address.eq(row), table.en.eq(en)]
 
         done = Signal()
         with m.If(en):
@@ -110,34 +107,28 @@ class Layer(wiring.Component):
             ]
             total = Signal(layer.popcount_bits, name=f"total{n}", reset_less=True)
             with m.If(en & valid[-1]):
-                m.d.sync += total.eq(pe.o if sf == 1 else Mux(first[-1], 0, total) + pe.o)
-            entry = table.data[n * width:(n + 1) * width]
+                m.d.sync += total.eq(Mux(first[-1], 0, total) + pe.o if first else pe.o)
             with m.If(en):
-                m.d.sync += self.o.payload.word_select(n, self._output_bits).eq(
-                    self._activate(total, entry))
+                m.d.sync += payload.word_select(n, self._output_bits).eq(
+                    self._activate(total, table, n))
         return m
 
-    def _may_take(self, m, en):
+    def _may_take(self, m, en, accept):
         """High except during a pause."""
         chunks, cycles = self._pace
         if not cycles:
             return C(1)
-        taken, left = Signal(range(chunks)), Signal(range(cycles + 1))
+        left = Signal(range(cycles + 1))
+        _, last = counter(m, chunks, en=accept, name="taken")
         with m.If(en & (left != 0)):
             m.d.sync += left.eq(left - 1)
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += taken.eq(_next(taken, chunks))
-            with m.If(taken == chunks - 1):
-                m.d.sync += left.eq(cycles)
+        with m.If(accept & last):
+            m.d.sync += left.eq(cycles)
         return left == 0
 
-    def _activate(self, total, entry):
+    def _activate(self, total, table, n):
+        """Output of PE ``n``."""
         if self._layer.is_scores:
-            return (total << 1) + entry
-        size = self._layer.popcount_bits
-        return sum(total >= entry[k * size:(k + 1) * size] for k in range(self._layer.levels))
-
-
-def _next(counter, count):
-    """The value after ``counter`` of 0 to ``count - 1``, going round."""
-    return Mux(counter == count - 1, 0, counter + 1)
+            return (total << 1) + table.entry(n, self._output_bits)
+        levels, size = self._layer.levels, self._layer.popcount_bits
+        return sum(at_least(total, table.entry(n * levels + k, size)) for k in range(levels))

@@ -4,6 +4,7 @@ from amaranth.hdl import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import reduce_tree
 from benn_fpga.hw.popcount import PopCount
 
@@ -30,10 +31,7 @@ class ProcessingElement(wiring.Component):
     """
 
     def __init__(self, *, simd, weight_bits, input_bits):
-        for noun, value in (("SIMD", simd), ("Weight bits", weight_bits),
-                            ("Input bits", input_bits)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{noun} must be a positive integer, not {value!r}")
+        positive(SIMD=simd, weight_bits=weight_bits, input_bits=input_bits)
         self._simd = simd
         self._weight_bits = weight_bits
         self._input_bits = input_bits

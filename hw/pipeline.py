@@ -1,12 +1,32 @@
-"""Registers that move together: delay lines and reduction trees under one clock enable."""
+"""Registers that move together, under one enable: counters, delay lines and reduction trees."""
 
 from amaranth.hdl import *
 
-__all__ = ["delay", "reduce_tree"]
+__all__ = ["counter", "delay", "reduce_tree"]
+
+
+def counter(m, stop, *, en, name, step=1):
+    """A count 0, ``step``, ... below ``stop``, going round, and whether it is at its last value.
+
+    It moves with ``en``. ``step`` divides ``stop``; a count of one value is a constant, since a
+    signal for it would have no bits.
+    """
+    if stop == step:
+        return C(0), C(1)
+    count, last = Signal(range(stop), name=name), Signal(name=f"{name}_last")
+    m.d.comb += last.eq(count == stop - step)
+    with m.If(en):
+        m.d.sync += count.eq(Mux(last, 0, count + step))
+    return count, last
 
 
 def delay(m, value, cycles, *, en, name, init=None):
-    """A list of ``value`` and its ``cycles`` delayed copies; with ``init`` they are reset to it."""
+    """A list of ``value`` and its ``cycles`` delayed copies; with ``init`` they are reset to it.
+
+    A constant needs no registers.
+    """
+    if isinstance(value, Const):
+        return [value] * (cycles + 1)
     taps = [value]
     for n in range(cycles):
         register = Signal(value.shape(), name=f"{name}_{n + 1}", init=init or 0,

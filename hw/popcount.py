@@ -4,6 +4,7 @@ from amaranth.hdl import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay, reduce_tree
 from benn_fpga.schedule import POPCOUNT_LEAF
 
@@ -32,8 +33,7 @@ class PopCount(wiring.Component):
     """
 
     def __init__(self, width):
-        if not isinstance(width, int) or width < 1:
-            raise ValueError(f"Width must be a positive integer, not {width!r}")
+        positive(width=width)
         self._width = width
         super().__init__({"i": In(width), "en": In(1), "o": Out(range(width + 1))})
 

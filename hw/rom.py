@@ -5,56 +5,70 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay
 from benn_fpga.schedule import MEMORY_LATENCY
 
 __all__ = ["Rom"]
 
-_BLOCK_DEPTH = 64  # words from which a block RAM is asked for; shallower ones are cheap in LUTs
+# A block RAM is asked for where LUTs would be many: a bit of 64 words is one LUT6 or four LUT4, and
+# 2 Kbit are half of the smallest block (iCE40: 4 Kbit; ECP5 and 7 series: 18 Kbit).
+_BLOCK_DEPTH = 64
+_BLOCK_BITS = 2048
 
 
 class Rom(wiring.Component):
-    """``data = words[address]``, two cycles of ``en`` later; a single word is a constant.
+    """``data = words[address]``, ``latency`` cycles of ``en`` later; a single word is a constant.
 
-    The second register lets the fabric hide a block RAM's slow output.
+    The second of two registers lets the fabric hide a block RAM's slow output.
 
     Parameters
     ----------
     words : list of int, at least one
     width : bits of a word
+    latency : registers on the way, at least 1
 
     Members
     -------
-    address : In(range(len(words)))
-    en : In(1), moves both registers
+    address : In(range(len(words))), 1 bit for a single word
+    en : In(1), moves all registers
     data : Out(width)
     """
 
-    def __init__(self, words, *, width):
+    def __init__(self, words, *, width, latency=MEMORY_LATENCY):
+        positive(width=width, latency=latency)
         if not words:
             raise ValueError("Words must not be empty")
         if any(not 0 <= word < 1 << width for word in words):
             raise ValueError(f"Words must fit {width} bits")
         self._words = words
+        self._latency = latency
         super().__init__({
-            "address": In(ceil_log2(len(words))),
+            "address": In(max(1, ceil_log2(len(words)))),
             "en": In(1),
             "data": Out(width),
         })
 
     @property
     def latency(self):
-        return 0 if len(self._words) == 1 else MEMORY_LATENCY
+        return 0 if len(self._words) == 1 else self._latency
+
+    def entry(self, n, width):
+        """Entry ``n`` of the ``width``-bit entries of ``data``, a :class:`Const` for one word."""
+        if len(self._words) == 1:
+            return C((self._words[0] >> (n * width)) & ((1 << width) - 1), width)
+        return self.data.word_select(n, width)
 
     def elaborate(self, platform):
         m = Module()
-        if len(self._words) == 1:
+        depth, shape = len(self._words), self.data.shape()
+        if depth == 1:
             m.d.comb += self.data.eq(self._words[0])
             return m
-        block = len(self._words) >= _BLOCK_DEPTH
+        block = depth >= _BLOCK_DEPTH and depth * shape.width >= _BLOCK_BITS
         attrs = {"ram_style": "block", "rom_style": "block"} if block else {}
         m.submodules.memory = mem = memory.Memory(
-            shape=self.data.shape(), depth=len(self._words), init=self._words, attrs=attrs)
+            shape=shape, depth=depth, init=self._words, attrs=attrs)
         port = mem.read_port()
         m.d.comb += [
             port.addr.eq(self.address),

@@ -4,7 +4,7 @@ from amaranth.hdl import *
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.pipeline import delay, reduce_tree
+from benn_fpga.hw.pipeline import counter, delay, reduce_tree
 from benn_fpga.schedule import tree_latency
 
 __all__ = ["HardVote", "Voter", "answer_layout"]
@@ -63,27 +63,22 @@ class HardVote(wiring.Component):
         score, index = reduce_tree(m, scores, _better, en=en, name="best")
         valid = delay(m, self.i.valid, levels, en=en, name="valid", init=0)[-1]
 
-        base = Signal(range(self._classes))
-        last = Signal()
-        best, winner = Signal(signed(self._score_bits)), Signal(range(self._classes))
-        m.d.comb += last.eq(base == self._classes - self._lanes)
+        base, last = counter(m, self._classes, step=self._lanes, en=en & valid, name="base")
+        best = Signal(signed(self._score_bits), reset_less=True)
+        winner = Signal(range(self._classes), reset_less=True)
         with m.If(en):
             m.d.sync += done.eq(valid & last)
-            with m.If(valid):
-                m.d.sync += base.eq(Mux(last, 0, base + self._lanes))
-                with m.If((base == 0) | (score > best)):
-                    m.d.sync += [best.eq(score), winner.eq(base + index)]
+            with m.If(valid & ((base == 0) | (score > best))):
+                m.d.sync += [best.eq(score), winner.eq(base + index)]
 
         # The winner is held here while the next frame is compared.
-        held, at = Signal.like(winner), Signal(range(self._classes))
-        final = Signal()
+        held = Signal.like(winner, reset_less=True)
+        at, final = counter(m, self._classes, step=self._lanes, en=self.o.valid & self.o.ready,
+                            name="at")
         m.d.comb += [
-            final.eq(at == self._classes - self._lanes),
             take.eq(~self.o.valid | (self.o.ready & final)),
             self.o.payload.eq(Cat(held == at + n for n in range(self._lanes))),
         ]
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += at.eq(Mux(final, 0, at + self._lanes))
         with m.If(take):
             m.d.sync += [held.eq(winner), self.o.valid.eq(done)]
         return m
@@ -145,13 +140,8 @@ class Voter(wiring.Component):
         ]
         m.d.comb += [i.ready.eq(en & here) for i in self.i]
 
-        beat, turn = Signal(range(beats)), Signal(range(rounds))
-        last = Signal()
-        m.d.comb += last.eq(beat == beats - 1)
-        with m.If(here & en):
-            m.d.sync += beat.eq(Mux(last, 0, beat + 1))
-            with m.If(last):
-                m.d.sync += turn.eq(Mux(turn == rounds - 1, 0, turn + 1))
+        beat, end = counter(m, beats, en=here & en, name="beat")
+        turn, final = counter(m, rounds, en=here & en & end, name="turn")
 
         # Weigh, and add up over the engines.
         sums = []
@@ -166,61 +156,72 @@ class Voter(wiring.Component):
                                  en=en, name=f"sum_{lane}")
             sums.append(total)
         added = 1 + tree_latency(engines)
-        flags = {"valid": here, "beat": beat, "first": turn == 0, "final": turn == rounds - 1}
-        flags = {name: delay(m, flag, added, en=en, name=name, init=0)[-1]
-                 for name, flag in flags.items()}
+        valid = delay(m, here, added, en=en, name="valid", init=0)[-1]
+        final = delay(m, final, added, en=en, name="final")[-1]
 
         # Accumulate over the rounds.
-        totals = [Signal(shape, name=f"total{lane}", reset_less=True) for lane in range(lanes)]
         if rounds > 1:
-            m.submodules.partial = mem = memory.Memory(
-                shape=unsigned(lanes * self._total_bits), depth=beats, init=[])
-            write, read = mem.write_port(), mem.read_port(domain="comb")
-            partial = [(Mux(flags["first"], 0, read.data.word_select(lane, self._total_bits))
-                        + value)[:self._total_bits] for lane, value in enumerate(sums)]
-            m.d.comb += [
-                read.addr.eq(flags["beat"]),
-                write.addr.eq(flags["beat"]),
-                write.data.eq(Cat(partial)),
-                write.en.eq(en & flags["valid"]),
-            ]
-        else:
-            partial = sums
-        with m.If(en):
-            m.d.sync += [total.eq(value) for total, value in zip(totals, partial, strict=True)]
-        valid = delay(m, flags["valid"] & flags["final"], 1 + tree_latency(lanes), en=en,
-                      name="final_valid", init=0)[-1]
+            first = delay(m, turn == 0, added, en=en, name="first")[-1]
+            beat = delay(m, beat, added, en=en, name="beat")[-1]
+            sums = self._accumulate(m, sums, beat, first, en & valid)
+        totals = [delay(m, total, 1, en=en, name=f"total{lane}")[-1]
+                  for lane, total in enumerate(sums)]
+        valid = delay(m, valid & final, 1 + tree_latency(lanes), en=en, name="found", init=0)[-1]
 
         # Find the best two of a beat, then of all beats.
         least = C(-1 << (self._total_bits - 1), shape)  # below every total, which have a spare bit
         best, index, second = reduce_tree(
             m, [(total, C(n, range(self._classes)), least) for n, total in enumerate(totals)],
             _best_two, en=en, name="best")
-        seen = [delay(m, total, tree_latency(lanes), en=en, name=f"seen{n}")[-1]
-                for n, total in enumerate(totals)]
-        base, done, final = Signal(range(self._classes)), Signal(), Signal()
-        top = [Signal(shape, name="top"), Signal(range(self._classes), name="winner"),
-               Signal(shape, name="runner_up")]
-        record = Signal(data.ArrayLayout(shape, self._classes), reset_less=True)
-        m.d.comb += final.eq(base == self._classes - lanes)
+        base, end = counter(m, self._classes, step=lanes, en=en & valid, name="base")
+        top = [Signal(shape, name="top", reset_less=True),
+               Signal(range(self._classes), name="top_class", reset_less=True),
+               Signal(shape, name="runner_up", reset_less=True)]
+        beat_best = (best, base + index, second)
+        merged = _best_two(tuple(top), beat_best)
+        with m.If(en & valid):
+            m.d.sync += [field.eq(Mux(base == 0, fresh, both))
+                         for field, fresh, both in zip(top, beat_best, merged, strict=True)]
+
+        # The answer. The totals move in beat by beat: those of the next frame from the cycle on in
+        # which the port takes these. The port needs the copy that it sends, or the next frame would
+        # have to wait for the last beat of the record.
+        placed = delay(m, valid, 1, en=en, name="placed")[-1]
+        done = delay(m, valid & end, 1, en=en, name="done", init=0)[-1]
+        seen = Cat(delay(m, total, tree_latency(lanes) + 1, en=en, name=f"seen{lane}")[-1]
+                   for lane, total in enumerate(totals))
+        answer = Signal(self.o.payload.shape(), reset_less=True)
+        m.d.comb += self.o.payload.eq(answer)
         with m.If(en):
-            m.d.sync += done.eq(valid & final)
-            with m.If(valid):
-                m.d.sync += base.eq(Mux(final, 0, base + lanes))
-                here_best = (best, base + index, second)
-                merged = _best_two(tuple(top), here_best)
-                m.d.sync += [field.eq(Mux(base == 0, fresh, both)) for field, fresh, both
-                             in zip(top, here_best, merged, strict=True)]
-                for n in range(0, self._classes, lanes):
-                    with m.If(base == n):
-                        m.d.sync += [record[n + lane].eq(seen[lane]) for lane in range(lanes)]
             m.d.sync += [
                 self.o.valid.eq(done),
-                self.o.payload.winner.eq(top[1]),
-                self.o.payload.margin.eq(top[0] - top[2]),
-                self.o.payload.totals.eq(record),
+                answer.winner.eq(top[1]),
+                answer.margin.eq(top[0] - top[2]),
             ]
+            with m.If(placed):
+                m.d.sync += answer.totals.eq(Cat(answer.totals, seen)[len(seen):])
         return m
+
+    def _accumulate(self, m, sums, beat, first, en):
+        """``sums`` and, but in the first round, those of the same ``beat`` in the rounds before."""
+        size, beats = self._total_bits, self._classes // self._lanes
+        before, after = Signal(self._lanes * size), Signal(self._lanes * size)
+        totals = [(Mux(first, 0, before.word_select(lane, size)) + value)[:size].as_signed()
+                  for lane, value in enumerate(sums)]
+        m.d.comb += after.eq(Cat(totals))
+        if beats == 1:
+            m.d.comb += before.eq(delay(m, after, 1, en=en, name="partial")[-1])
+            return totals
+        m.submodules.partial = mem = memory.Memory(shape=after.shape(), depth=beats, init=[])
+        write, read = mem.write_port(), mem.read_port(domain="comb")
+        m.d.comb += [
+            read.addr.eq(beat),
+            before.eq(read.data),
+            write.addr.eq(beat),
+            write.data.eq(after),
+            write.en.eq(en),
+        ]
+        return totals
 
     def _weigh(self, vote, weights, turn):
         """``vote`` times the weight of this round."""

@@ -1,24 +1,30 @@
 """Compiling a design for simulation, once: a build is reused while its inputs are the same."""
 
+import fcntl
 import hashlib
 import os
 import shutil
-from contextlib import contextmanager
+import signal
+import subprocess
+import tempfile
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
+from benn_fpga.design import TOP
 from benn_fpga.errors import BennError
+from benn_fpga.output import umask
 from benn_fpga.sim.verilator import toolchain
 
-__all__ = ["TOP", "build", "run"]
+__all__ = ["build", "run"]
 
-TOP = "benn_top"
 _SIGNALS = Path(__file__).with_name("signals.vlt")
 _STAMP = "built"
 _OPTIONS = ("-O3", "--x-assign", "fast")
+_GRACE = 2  # seconds in which a process may end by itself
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
 
 
@@ -34,6 +40,26 @@ class _Runner(Verilator):
         commands[0].remove("--public-flat-rw")
         return commands
 
+    def _execute_cmds(self, cmds, cwd, stdout=None):
+        """As cocotb's, but what a command has started ends with it: make's compilers too."""
+        for command in cmds:
+            process = subprocess.Popen(command, cwd=cwd, env=self.env, stdin=subprocess.DEVNULL,
+                                       stdout=stdout, stderr=subprocess.STDOUT, process_group=0)
+            try:
+                if process.wait():
+                    raise RuntimeError(f"exit code {process.returncode}")
+            except BaseException:
+                _end(process)
+                raise
+
+
+def _end(process):
+    """End a process and its group: first so that compilers remove their temporary files."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(_GRACE)
+
 
 @contextmanager
 def _environment(changes):
@@ -46,20 +72,44 @@ def _environment(changes):
         os.environ.update(before)
 
 
+@contextmanager
+def _alone(folder):
+    """Let one process at a time into ``folder``; the next one waits."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks: a build still appears as a whole
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def build(verilog, directory, *, waves=False):
     """Compile the Verilog file ``verilog`` into ``directory``; return True if it was needed.
 
-    ``waves`` builds in the recording of a trace.
+    ``waves`` builds in the recording of a trace. The folder appears, or is replaced, as a whole.
     """
     found = toolchain()
     directory = Path(directory)
     key = hashlib.sha256(Path(verilog).read_bytes() + _SIGNALS.read_bytes())
     key.update(f"{found} {metadata.version('cocotb')} {waves} {_OPTIONS} {_MAKE}".encode())
-    stamp = directory / _STAMP
-    if stamp.is_file() and stamp.read_text() == key.hexdigest():
-        return False
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    with _alone(directory.parent):
+        stamp = directory / _STAMP
+        if stamp.is_file() and stamp.read_text() == key.hexdigest():
+            return False
+        staging = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f"{directory.name}."))
+        try:
+            staging.chmod(0o777 & ~umask())
+            _compile(found, verilog, staging, waves)
+            (staging / _STAMP).write_text(key.hexdigest())
+            shutil.rmtree(directory, ignore_errors=True)
+            staging.rename(directory)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return True
+
+
+def _compile(found, verilog, directory, waves):
     log = directory / "build.log"
     makeflags = f"{found.environment.get('MAKEFLAGS', '')} {_MAKE}"
     with _environment({**found.environment, "MAKEFLAGS": makeflags}):
@@ -68,9 +118,9 @@ def build(verilog, directory, *, waves=False):
                 sources=[_SIGNALS, verilog], hdl_toplevel=TOP, build_dir=directory, waves=waves,
                 timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
         except RuntimeError:
-            raise BennError(f"Verilator could not build {verilog}; see {log}") from None
-    stamp.write_text(key.hexdigest())
-    return True
+            kept = log.replace(directory.parent / log.name)
+            raise BennError(f"Verilator could not build {verilog}; see {kept}") from None
+    (directory.parent / log.name).unlink(missing_ok=True)
 
 
 def run(directory, module, work, *, waves=False, seed=0):

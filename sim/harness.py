@@ -27,11 +27,13 @@ class Simulation:
     Members
     -------
     frames, mismatches : frames streamed, and those whose answer is not the golden model's
+    surplus_answers : answers that no frame asked for
     cycles_per_frame : from the end of an answer to the end of the next, with no stalls outside,
         once the pipeline is full; of all these the one that is farthest from the prediction
     latency_cycles : from the first beat of a frame alone to the first beat of its answer
     predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
     first_mismatch : where the first wrong answer went wrong, in words, or None
+    same_data : whether the model was trained on this data set, None if it is not known
     """
 
     frames: int
@@ -41,6 +43,8 @@ class Simulation:
     predicted_cycles_per_frame: int
     predicted_latency_cycles: int
     first_mismatch: str | None = None
+    surplus_answers: int = 0
+    same_data: bool | None = None
 
     @property
     def failure(self):
@@ -48,6 +52,8 @@ class Simulation:
         if self.mismatches:
             return (f"{self.mismatches} of {self.frames} frames differ from the golden model; "
                     f"first: {self.first_mismatch}")
+        if self.surplus_answers:
+            return f"{self.surplus_answers} surplus answers, that no frame asked for"
         for what, measured, predicted in (
                 ("cycles per frame", self.cycles_per_frame, self.predicted_cycles_per_frame),
                 ("latency cycles", self.latency_cycles, self.predicted_latency_cycles)):
@@ -90,16 +96,13 @@ def simulate(design, x, *, waves=None, keep=False, bar=None):
                      advance=advance)
     right = _right(model, out.answers, x, order)
     wrong = np.flatnonzero(~right)
-    surplus = max(0, len(out.answers) - len(order))
     first = None
     if len(wrong):
         with bar("look for the first difference", None):
             first = _explain(design, binary, x, order, out.answers, int(wrong[0]))
-    elif surplus:
-        first = f"{surplus} answers came that no frame asked for"
     return Simulation(
         frames=len(x),
-        mismatches=len(np.unique(order[wrong])) + surplus,
+        mismatches=len(np.unique(order[wrong])),
         cycles_per_frame=_interval(out.answers["last"][1:len(order)],
                                    predicted["cycles_per_frame"]),
         latency_cycles=int(out.answers["first"][0] - out.answers["start"][0])
@@ -107,6 +110,7 @@ def simulate(design, x, *, waves=None, keep=False, bar=None):
         predicted_cycles_per_frame=predicted["cycles_per_frame"],
         predicted_latency_cycles=predicted["latency_cycles"],
         first_mismatch=first,
+        surplus_answers=max(0, len(out.answers) - len(order)),
     )
 
 

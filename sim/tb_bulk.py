@@ -116,11 +116,7 @@ class Bench:
         node = self.dut
         for name in path.split("."):
             node = node[name]
-        valid, payload = node["o__valid"], node["o__payload"]
-        try:
-            ready = node["o__ready"]
-        except KeyError:  # the layer ignores it, and so the port was left out
-            ready = valid
+        valid, ready, payload = node["o__valid"], node["o__ready"], node["o__payload"]
         while True:
             await self.edge
             if valid.value == 1 and ready.value == 1:

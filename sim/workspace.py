@@ -60,6 +60,7 @@ def tell(work, design, x, **more):
         "values": x.shape[1],
         "beats": beats,
         "last_keep": (1 << ((x.shape[1] - 1) % lanes + 1)) - 1,
+        "classes": classes,
         "answer_beats": -(-answer_size(classes) // lanes),
         "answer_keep": answer_keep(classes, lanes),
         "patience": 4 * (predicted["latency_cycles"] + predicted["cycles_per_frame"]) + 1000,

@@ -54,7 +54,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     ----------
     data_dir : folder of its files; see :func:`benn_fpga.sw.files.read`
     limit : use that many training frames (drawn evenly from the classes) and as many first
-        test frames
+        test frames; the validation part does not depend on it
     valid : validation frames, drawn evenly from the classes of the training part;
         a tenth of it, at most 5000, if None
     split_seed : draws them
@@ -86,6 +86,14 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     high = max(1, int(x_train.max()))
     bits = max(high, int(x_test.max())).bit_length()
 
+    if valid is None:
+        valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
+    if not 1 <= valid < len(x_train):
+        raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
+                        f"frames; use more data")
+    held = _draw(y_train, valid, split_seed)
+    x_valid, y_valid, x_train, y_train = x_train[held], y_train[held], x_train[~held], \
+        y_train[~held]
     if limit is not None:
         if limit < 1:
             raise BennError(f"Limit must be at least 1 frame, not {limit}")
@@ -93,18 +101,12 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
             kept = _draw(y_train, limit, split_seed)
             x_train, y_train = x_train[kept], y_train[kept]
         x_test, y_test = x_test[:limit], y_test[:limit]
-    if valid is None:
-        valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
-    if not 1 <= valid < len(x_train):
-        raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
-                        f"frames; use more data")
-    held = _draw(y_train, valid, split_seed)
-    lost = np.flatnonzero(np.bincount(y_train[~held], minlength=classes) == 0)
+    lost = np.flatnonzero(np.bincount(y_train, minlength=classes) == 0)
     if len(lost):
         raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
-                        f"frames are used, {valid} of them for validation; use more frames")
+                        f"frames are used, {valid} more for validation; use more frames")
     return Dataset(name, shape, bits, high, classes, sha256.hexdigest(),
-                   x_train[~held], y_train[~held], x_train[held], y_train[held], x_test, y_test)
+                   x_train, y_train, x_valid, y_valid, x_test, y_test)
 
 
 def _draw(y, count, seed):
@@ -178,7 +180,9 @@ def _npz(path):
         if x.ndim not in (2, 3, 4) or 0 in x.shape:
             raise BennError(f"{path.name}: {key} must be (frames, features) or "
                             f"(frames, rows, columns[, channels]) and not empty, not {x.shape}")
-        if not np.isfinite(x).all():
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(x).all() and np.isfinite(np.float64(np.abs(x).max()))
+        if not finite:
             raise BennError(f"{path.name}: {key} must be finite, but has NaN or infinity")
     if x_train.dtype.kind != x_test.dtype.kind or x_train.shape[1:] != x_test.shape[1:]:
         raise BennError(f"{path.name}: x_train and x_test must be alike, "
@@ -193,11 +197,11 @@ def _npz(path):
 def _bytes(x_train, x_test):
     """Floats to 0..255 by the range of the training part: of each feature, or of all pixels."""
     axes = 0 if x_train.ndim == 2 else None
-    low = x_train.min(axis=axes).astype(np.float64)
-    span = x_train.max(axis=axes) - low
-    span = np.where(span > 0, span, 1)
-    return tuple(np.clip(np.floor((x - low) / span * 255 + 0.5), 0, 255).astype(np.uint8)
-                 for x in (x_train, x_test))
+    # Halves: the span of all that float64 holds is more than float64 holds.
+    low, high = (np.float64(bound(axis=axes)) / 2 for bound in (x_train.min, x_train.max))
+    high = np.where(high > low, high, np.maximum(low + 0.5, np.nextafter(low, np.inf)))
+    return tuple(np.floor((np.clip(x.astype(np.float64) / 2, low, high) - low) / (high - low) * 255
+                          + 0.5).astype(np.uint8) for x in (x_train, x_test))
 
 
 DATASETS = {"digits": _digits, "mnist": _idx("mnist"), "fashion-mnist": _idx("fashion-mnist"),

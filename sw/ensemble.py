@@ -11,7 +11,7 @@ from benn_fpga.presets import BOOSTS
 from benn_fpga.sw import augment, boost
 from benn_fpga.sw.augment import Frames
 from benn_fpga.sw.checkpoint import Checkpoint
-from benn_fpga.sw.fit import CrossEntropy, LeastSquares, Teacher, fit, restore
+from benn_fpga.sw.fit import CrossEntropy, LeastSquares, Teacher, diverged, fit, restore
 from benn_fpga.sw.network import Network
 
 __all__ = ["Job"]
@@ -159,6 +159,8 @@ class Job:
                 batch=self.batch, moves=self._moves(group), teacher=self.teacher, start=start,
                 tensors=tensors, keep=keep, stop=stop)
             network.estimate(self.inputs.x)
+            if not all(state.isfinite().all() for state in network.state_dict().values()):
+                raise diverged(self.lr)
             self.checkpoint.put(name, self.epochs, {
                 f"network.{key}": tensor for key, tensor in network.state_dict().items()}, True)
             self.tick(len(group))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from benn_fpga.errors import BennError
+
 __all__ = ["CrossEntropy", "LeastSquares", "Stopped", "Teacher", "fit", "restore"]
 
 TEMPERATURE = 3.0
@@ -114,6 +116,10 @@ def restore(tensors, network, optimizer=None):
         optimizer.load_state_dict(state)
 
 
+def diverged(lr):
+    return BennError(f"training diverged with a learning rate of {lr:g}; lower --lr")
+
+
 def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher=None, start=0,
         tensors=None, keep=None, stop=None, decay=True):
     """Train ``network``.
@@ -151,8 +157,11 @@ def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher
             soft = None if teacher is None else teacher.logits(frames, move)
             scores = network(inputs.batch(frames, move)) * network.score_scale
             optimizer.zero_grad(set_to_none=True)
-            loss(scores, frames, soft).backward()
+            lost = loss(scores, frames, soft)
+            lost.backward()
             optimizer.step()
             network.clamp()
+        if not lost.isfinite():
+            raise diverged(lr)
         if keep is not None:
             keep(epoch + 1, _tensors(network, optimizer))

@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from benn_fpga.errors import BennError
+from benn_fpga.inputs import open_regular
 
 __all__ = ["cifar", "idx", "npz"]
 
@@ -17,8 +18,8 @@ _CIFAR_RECORD = 1 + math.prod(_CIFAR_SHAPE)
 NPZ_KEYS = ("x_train", "y_train", "x_test", "y_test")
 _AGAIN = "write it with numpy.savez"
 # What zipfile and NumPy raise on bytes that are not theirs; their advice is not for our users.
-_DAMAGE = (EOFError, KeyError, RuntimeError, SyntaxError, TypeError, ValueError, struct.error,
-           tokenize.TokenError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (EOFError, KeyError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError,
+           struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)
 
 
 def idx(content, axes, where):
@@ -47,7 +48,7 @@ def cifar(content, where):
 def npz(path):
     """The four arrays of an ``.npz`` data set, in the order of ``NPZ_KEYS``."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             if not zipfile.is_zipfile(stream):
                 raise BennError(f"{path} is truncated or not an .npz file; {_AGAIN}")
             stream.seek(0)
@@ -73,6 +74,8 @@ def _array(path, file, key):
             raise BennError(f"{path}: {key} must be an array of numbers, not of objects; "
                             f"save it with a number type") from None
         raise BennError(f"{path}: {key} is damaged; {_AGAIN}") from None
+    except MemoryError:
+        raise BennError(f"{path}: {key} is damaged, or larger than the memory; {_AGAIN}") from None
     if not isinstance(array, np.ndarray):  # NumPy gives a member that is no .npy as bytes
         raise BennError(f"{path}: {key} is not an array; {_AGAIN}")
     return array

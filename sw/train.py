@@ -26,7 +26,7 @@ from benn_fpga.presets import (
     RIVALS,
     SCHEDULES,
 )
-from benn_fpga.spec import VOTES, Encoder, Ensemble, Member
+from benn_fpga.spec import MAX_MEMBERS, VOTES, Encoder, Ensemble, Member
 from benn_fpga.sw import boost, export
 from benn_fpga.sw.augment import Frames
 from benn_fpga.sw.checkpoint import Checkpoint
@@ -226,11 +226,15 @@ def _settle(kind, recipe, ensemble, schedule, reweight, vote, augment, distill):
 
 
 def _check_numbers(members, options, threads, workers, seed, distill):
-    for noun, value, least in (("Members", members, 1), ("Epochs", options["epochs"], 1),
-                               ("Batch", options["batch"], 2), ("Threads", threads, 1),
+    if not 1 <= members <= MAX_MEMBERS:
+        raise BennError(f"Members must be 1 to {MAX_MEMBERS}, not {members}")
+    for noun, value, least in (("Epochs", options["epochs"], 1), ("Threads", threads, 1),
                                ("Workers", workers, 1), ("Seed", seed, 0)):
-        if value < least:  # a batch of one frame has no variance to normalise by
+        if value < least:
             raise BennError(f"{noun} must be at least {least}, not {value}")
+    if options["batch"] < 2:
+        raise BennError(f"Batch must be at least 2, not {options['batch']}: "
+                        f"one frame has no variance to normalise by")
     if distill is not None and distill < 0:
         raise BennError(f"Distill must be a number of epochs, not {distill}")
     if not 0 < float(options["lr"]) < math.inf:

@@ -114,8 +114,13 @@ def test_help_is_fast(here):
      ["train", "digits", "-o", "x", "-k", "0"]),
     ("argument --lr: must be a positive number, not 'nan'",
      ["train", "digits", "-o", "x", "--lr", "nan"]),
-    ("argument --seed: must be a whole number below 2**32, not '-1'",
-     ["train", "digits", "-o", "x", "--seed=-1"]),
+    ("argument --seed: must be a whole number from 0 to 2**32 - 1, not '-1'",
+     ["train", "digits", "-o", "x", "--seed", "-1"]),
+    (f"argument -k/--members: must be a whole number from 1, not '{'9' * 40}...'",
+     ["train", "digits", "-o", "x", "-k", "9" * 5000]),
+    ("argument --clock: must be a clock in MHz, at most 1e6, not '1e300'",
+     ["generate", "m.benn", "-o", "d", "--target-fps", "1e-300", "--clock", "1e300"]),
+    ("unrecognized arguments: --para 2", ["generate", "m.benn", "-o", "d", "--para", "2"]),
     ("argument --lanes: not allowed with argument --cycles",
      ["generate", "m.benn", "-o", "d", "--cycles", "9", "--lanes", "9"]),
     ("unrecognized arguments: --sped 1", ["info", "m.benn", "--sped", "1"]),
@@ -187,13 +192,24 @@ def test_eval_refuses_more_classes(fails, here):
     fails(2, "more.npz has 4 classes, but the model knows 3", "eval", "m.benn", "more.npz")
 
 
+def test_eval_says_if_the_data_is_not_that_of_training(run, data):
+    dataclasses.replace(MODEL, provenance={"data_sha256": "0" * 64}).save("o.benn")
+    code, _, err = run("eval", "o.benn", "data.npz")
+    assert code == 0
+    assert err.startswith("benn-fpga: note: data.npz is not the data that the model was trained on")
+    assert data("eval", "o.benn", "data.npz")["same_data"] is False
+    assert data("eval", "m.benn", "data.npz")["same_data"] is None
+
+
 @pytest.mark.parametrize(("message", "model"), [
     ("No such file or directory", "no.benn"),
+    ("can not read 'pipe': Not a regular file", "pipe"),
     ("Is a directory", "."),
     ("data.npz is not a .benn model file", "data.npz"),
 ])
 @pytest.mark.parametrize("verb", [["info"], ["eval"], ["generate", "-o", "d"]])
 def test_wrong_model(fails, message, model, verb):
+    os.mkfifo("pipe")
     fails(2, message, *verb, model, *(["data.npz"] if verb == ["eval"] else []))
 
 
@@ -222,25 +238,55 @@ def test_generate_by_file(data, here):
     assert data("generate", "m.benn", "-o", "d", "--fold", "fold.json")["folding"] == fold
 
 
+@pytest.mark.parametrize(("options", "parallel", "bus"), [
+    ([], 2, 64),
+    (["--parallel", 1, "--bus", 16], 1, 16),
+])
+def test_the_command_line_adds_to_a_folding_file(data, here, options, parallel, bus):
+    layers = [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]
+    (here / "fold.json").write_text(json.dumps({"layers": layers}))
+    found = data("generate", "m.benn", "-o", "d", "--fold", "fold.json", *options)["folding"]
+    assert found == {"parallel": parallel, "bus": bus, "layers": layers}
+
+
+def test_a_manifest_is_a_folding_file(data):
+    first = data("generate", "m.benn", "-o", "d", "--cycles", 12, "--bus", 32)
+    again = data("generate", "m.benn", "-o", "e", "--fold", "d/design.json", "--bus", 32)
+    assert again["folding"] == first["folding"]
+
+
+def test_the_slowest_rate_is_the_smallest_design(data):
+    found = data("generate", "m.benn", "-o", "d", "--target-fps", "1e-300", "--clock", "1e6")
+    assert found["folding"]["layers"] == [{"pe": 1, "simd": 1}] * 2
+
+
 @pytest.mark.parametrize(("message", "options"), [
     ("--target-fps needs the clock of the design: give --clock MHZ", ["--target-fps", "9"]),
     ("1 cycles per frame can not be met", ["--cycles", "1"]),
-    ("0 cycles per frame can not be met", ["--target-fps", "9e9", "--clock", "1"]),
+    ("9e+09 frames per second can not be met at 1 MHz: a frame takes at least 3 cycles, so at most "
+     "333,333 frames per second can be", ["--target-fps", "9e9", "--clock", "1"]),
     ("Lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more lanes or "
      "run fewer members in parallel", ["--lanes", "1"]),
     ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
     ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
-    ("no.json: No such file or directory", ["--fold", "no.json"]),
+    ("can not read no.json: No such file or directory; give", ["--fold", "no.json"]),
+    ("can not read pipe: Not a regular file; give", ["--fold", "pipe"]),
     ("bad.json is not JSON", ["--fold", "bad.json"]),
+    ("twice.json is not JSON: key 'bus' appears twice", ["--fold", "twice.json"]),
+    ("long.json is not JSON: a number has 5000 digits", ["--fold", "long.json"]),
     ("off.json: PE 3 must divide the 4 outputs of layer 0; nearest: 2 or 4",
      ["--fold", "off.json"]),
-    ("--fold FILE says parallel and bus already", ["--fold", "off.json", "--bus", "8"]),
+    ("off.json says bus 16, but --bus 8; leave out one", ["--fold", "off.json", "--bus", "8"]),
     ("m.benn is a file; give a folder with -o", ["-o", "m.benn"]),
     (". is not empty and holds no design", ["-o", "."]),
 ])
 def test_generate_refuses(fails, here, message, options):
     (here / "bad.json").write_text("{")
-    (here / "off.json").write_text('{"layers": [{"pe": 3, "simd": 1}, {"pe": 1, "simd": 1}]}')
+    (here / "off.json").write_text(
+        '{"bus": 16, "layers": [{"pe": 3, "simd": 1}, {"pe": 1, "simd": 1}]}')
+    (here / "twice.json").write_text('{"bus": 8, "bus": 16}')
+    (here / "long.json").write_text(f'{{"bus": {"9" * 5000}}}')
+    os.mkfifo("pipe")
     fails(2, message, "generate", "m.benn", "-o", "d", *options)
     assert not (here / "d").exists()
 
@@ -248,6 +294,7 @@ def test_generate_refuses(fails, here, message, options):
 @pytest.mark.parametrize(("message", "output"), [
     ("can not write no/m.benn: No such file or directory", "no/m.benn"),
     (". is a folder; give the name of a file", "."),
+    ("new/ is a folder; give the name of a file", "new/"),
 ])
 def test_train_asks_for_the_output_first(fails, monkeypatch, message, output):
     monkeypatch.setattr("benn_fpga.sw.data.load", lambda *a: pytest.fail("too late"))
@@ -324,8 +371,11 @@ def test_doctor_says_no(run, monkeypatch):
     (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
     (OSError(errno.ENOSPC, "No space left on device", "d/x"), 2,
      "d/x: No space left on device; check the free space in the output and temporary folders"),
-    (PermissionError(13, "Permission denied"), 2, "error: Permission denied"),
+    (PermissionError(13, "Permission denied", "d/x"), 2,
+     "can not use d/x: Permission denied; check the permissions of the files that you named"),
     (MemoryError(), 2, "not enough memory"),
+    (RuntimeError("[enforce fail at CPUAllocator] DefaultCPUAllocator: can't allocate memory"), 2,
+     "error: not enough memory; use less data or a smaller network"),
     (ZeroDivisionError("two\nlines"), 2, "internal error, ZeroDivisionError: two lines"),
     (YosysError("pages\nof text\nOSError: No space left\n"), 2,
      "error: Yosys failed: OSError: No space left; check the free space in the temporary folder"),
@@ -354,6 +404,54 @@ def test_closed_pipe(here, options):
                           stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def shell(command):
+    return subprocess.run(["sh", "-c", f"{sys.executable} -m benn_fpga {command}"],
+                          capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("command", "code", "err"), [
+    ("info m.benn >&-", 2, "benn-fpga: error: standard output is closed; send it to a file or to "
+                           "/dev/null\n"),
+    ("info m.benn >/dev/full", 2, "benn-fpga: error: No space left on device; check the free space "
+                                  "in the output and temporary folders\n"),
+    ("eval m.benn data.npz 2>&-", 0, ""),
+    ("eval no.benn data.npz 2>&-", 2, ""),
+])
+def test_closed_and_full_streams(here, command, code, err):
+    done = shell(command)
+    assert (done.returncode, done.stderr) == (code, err)
+
+
+INTERRUPT = """
+import sys
+from benn_fpga.hw import ensemble
+def interrupt(self, platform):
+    raise KeyboardInterrupt
+ensemble.{0}.elaborate = interrupt
+from benn_fpga.cli import main
+sys.exit(main(["generate", "m.benn", "-o", "d"]))
+"""
+
+
+@pytest.mark.parametrize("component", ["Member", "Voter"])
+def test_control_c_in_generation(here, component):
+    done = subprocess.run([sys.executable, "-c", INTERRUPT.format(component)], capture_output=True,
+                          text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "benn-fpga: error: interrupted; nothing was written\n"
+    assert sorted(os.listdir()) == ["data.npz", "m.benn"]
+
+
+def test_control_c_while_importing(here):
+    code = ("import sys, runpy\nclass Trap:\n"
+            "    def find_spec(self, name, *rest):\n"
+            "        if name == 'benn_fpga.cli': raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Trap())\n"
+            "runpy.run_module('benn_fpga', run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.train

@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import json
 import os
 
@@ -11,8 +12,7 @@ from benn_fpga.errors import BennError
 
 MODEL = draw.random_model(np.random.default_rng(0))
 FOLDING = draw.random_folding(np.random.default_rng(1), MODEL)
-MANIFEST = {"folding": FOLDING.describe(), "model_sha256": MODEL.digest(),
-            "predicted": {"cycles_per_frame": 10, "latency_cycles": 20}}
+MANIFEST = design.describe(MODEL, FOLDING)
 
 
 @pytest.fixture
@@ -49,6 +49,15 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         raise BennError("No space left on device")
     monkeypatch.setattr(modelfile, "save", full)
     refuses("No space left", design.write, tmp_path / "d", "", MANIFEST, MODEL)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(design.Path, "write_text", full)
+    refuses("can not write to .*: No space left on device; make room", design.write,
+            tmp_path / "d", "", MANIFEST, MODEL)
     assert os.listdir(tmp_path) == []
 
 
@@ -90,7 +99,8 @@ def test_damaged_manifest(folder, text):
     {"folding": {"layers": [{"pe": 0, "simd": 1}]}}, {"predicted": {"cycles_per_frame": 1}},
     {"predicted": 1}, {"verilog_sha256": None}, {"model_sha256": 3},
     {"predicted": {"cycles_per_frame": 0, "latency_cycles": 20}},
-    {"predicted": {"cycles_per_frame": "10", "latency_cycles": 20}},
+    {"predicted": {"cycles_per_frame": "10", "latency_cycles": 20}}, {"taps": []}, {"bus": 8},
+    {"layers": []},
 ])
 def test_tampered_manifest(folder, change):
     manifest = json.loads((folder / "design.json").read_text())
@@ -111,7 +121,7 @@ def test_missing_verilog(folder):
 
 def test_missing_model(folder):
     (folder / "model.benn").unlink()
-    refuses("can not read .*model.benn", design.read, folder)
+    refuses("model.benn is missing; generate the design again", design.read, folder)
 
 
 def test_model_of_another_design(folder):

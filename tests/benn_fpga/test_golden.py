@@ -15,7 +15,7 @@ def plain(model, x):
     encoder = model.encoder
     x = x.reshape(len(x), -1).astype(np.int64)
     if encoder.kind == "planes":
-        first = 2 * x - (2**encoder.bits - 1)
+        first = 2 * (x >> encoder.dropped) - (2**encoder.element_bits - 1)
     else:
         first = 2 * (x[:, :, None] >= encoder.thresholds).reshape(len(x), -1).astype(np.int64) - 1
     scores = []

@@ -116,6 +116,15 @@ def test_a_pickle_is_never_run(path, tmp_path):
     assert not (tmp_path / "trapped").exists()
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_numbers_that_are_no_numbers(path, content, number):
+    header, tensors = parts(content)
+    origin, metadata = '"provenance": {', header["__metadata__"]
+    assert origin in metadata["benn"]
+    metadata["benn"] = metadata["benn"].replace(origin, f'{origin}"x": {number}')
+    refuses(path, join(header, tensors), "not a .benn model file")
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(BennError, match=r"can not read .*no\.benn.*No such file or directory"):
         modelfile.load(tmp_path / "no.benn")

@@ -3,10 +3,35 @@ import os
 import pytest
 
 from benn_fpga.errors import BennError
-from benn_fpga.output import check_file
+from benn_fpga.output import check_file, write_atomically
 
 
 def test_what_is_not_a_file_is_left_alone(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BennError, match="is not a regular file; give the name of a file"):
         check_file(tmp_path / "pipe")
+
+
+def test_a_read_only_file_is_left_alone(tmp_path, monkeypatch):
+    (tmp_path / "f").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write to any
+    with pytest.raises(BennError, match="f: it is read-only; give another name or chmod it"):
+        check_file(tmp_path / "f")
+
+
+def test_a_trailing_slash_means_a_folder(tmp_path):
+    with pytest.raises(BennError, match="new/ is a folder; give the name of a file"):
+        check_file(f"{tmp_path}/new/")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_is_followed(tmp_path, exists):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "f", tmp_path / "link"
+    if exists:
+        target.write_bytes(b"old")
+    link.symlink_to("there/f")
+    check_file(link)
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
+    assert os.listdir(tmp_path / "there") == ["f"]

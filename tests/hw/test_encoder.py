@@ -10,19 +10,21 @@ from benn_fpga import golden, images
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.spec import ENCODERS
 
+WAITS = list(product([0, 3], [0, 3]))
 
-@pytest.mark.parametrize(("idle", "stall"), list(product([0, 3], [0, 3])))
-@pytest.mark.parametrize(("kind", "per_value"), [*((kind, False) for kind in ENCODERS),
-                                                 ("threshold", True), ("thermometer", True)])
-@pytest.mark.parametrize("lanes", [1, 3, 8])
-def test_encoder(kind, per_value, lanes, idle, stall):
-    rng = np.random.default_rng(lanes)
-    model = draw.random_model(rng, shape=(10,), encoder=kind, per_value=per_value, raw_bits=5)
-    encoder, frames = model.encoder, draw.random_frames(rng, model, 4)
-    dut = EncoderUnit(encoder=encoder, thresholds=images.encoder_thresholds(encoder), lanes=lanes)
+
+def case(seed, frames, **options):
+    rng = np.random.default_rng(seed)
+    model = draw.random_model(rng, shape=(10,), **options)
+    return model.encoder, draw.random_frames(rng, model, frames)
+
+
+def rtl_encoder(encoder, frames, lanes, **waits):
+    """Element codes frame by frame, and the cycles in which the beats came."""
+    dut = EncoderUnit(encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
     beats = [beat[0] for frame in frames for beat in rtl.beats_of(frame, lanes)]
-    out, = rtl.stream(dut, [(dut.i, beats)], [(dut.o, len(beats))], idle=idle, stall=stall)
-    assert elements(encoder, out, lanes) == golden.encode(encoder, frames).tolist()
+    out, = rtl.stream(dut, [(dut.i, beats)], [(dut.o, len(beats))], **waits)
+    return elements(encoder, out, lanes), [beat.cycle for beat in out]
 
 
 def elements(encoder, beats, lanes):
@@ -35,7 +37,45 @@ def elements(encoder, beats, lanes):
             for at in range(0, len(codes), per_frame)]
 
 
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("lanes", [1, 3, 8])
+def test_encoder(kind, lanes, idle, stall):
+    encoder, frames = case(lanes, 4, encoder=kind, raw_bits=5)
+    got, _ = rtl_encoder(encoder, frames, lanes, idle=idle, stall=stall)
+    assert got == golden.encode(encoder, frames).tolist()
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize("kind", ["threshold", "thermometer"])
+@pytest.mark.parametrize(("lanes", "raw_bits"), [(1, 8), (2, 1), (3, 5), (5, 8), (10, 8), (16, 4)])
+def test_thresholds_per_value(lanes, raw_bits, kind, idle, stall):
+    encoder, frames = case(lanes, 9, encoder=kind, raw_bits=raw_bits, per_value=True)
+    got, cycles = rtl_encoder(encoder, frames, lanes, idle=idle, stall=stall)
+    assert got == golden.encode(encoder, frames).tolist()
+    if not idle and not stall:
+        assert set(np.diff(cycles)) == {1}
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 5, 10])
+@pytest.mark.parametrize("reset_at", range(8))
+def test_reset_in_a_frame(lanes, reset_at):
+    """The first beat after it is a frame's first again, even in the very next cycle."""
+    encoder, frames = case(0, 3, encoder="thermometer", per_value=True)
+    dut = EncoderUnit(encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
+    beats = [beat[0] for frame in frames for beat in rtl.beats_of(frame, lanes)]
+    out = rtl.after_reset(dut, beats, reset_at=reset_at)
+    assert elements(encoder, out, lanes) == golden.encode(encoder, frames).tolist()
+
+
+def test_words_are_as_wide_as_they_must_be():
+    encoder, _ = case(0, 1, encoder="thermometer", per_value=True, raw_bits=3, levels=2)
+    words = images.encoder_words(encoder, 4)
+    assert len(words) == 3
+    assert max(words).bit_length() <= 4 * 2 * (3 + 1)
+
+
 def test_wrong_lanes():
-    encoder = draw.random_model(np.random.default_rng(0)).encoder
+    encoder, _ = case(0, 1)
     with pytest.raises(ValueError, match=r"^Lanes must be a positive integer, not 0$"):
-        EncoderUnit(encoder=encoder, thresholds=[(1,)], lanes=0)
+        EncoderUnit(encoder=encoder, thresholds=[1], lanes=0)

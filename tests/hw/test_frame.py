@@ -32,7 +32,7 @@ def test_frame_of_another_size(size, idle, stall):
     frames, errors = rtl_guard([GOOD, odd, GOOD, odd, odd, GOOD], idle=idle, stall=stall)
     assert errors == [0, size != SIZE, 0, size != SIZE, size != SIZE, 0]
     assert frames[0] == frames[2] == frames[5] == GOOD
-    assert frames[1][:min(size, SIZE)] == odd[:SIZE]
+    assert frames[1] == frames[3] == frames[4] == odd[:SIZE].ljust(SIZE, b"\0")
 
 
 def test_null_byte_inside():
@@ -41,3 +41,11 @@ def test_null_byte_inside():
     broken = [{**beats[0], "keep": 0b1011}, *beats[1:]]
     _, errors = rtl.stream(dut, [(dut.i, beats + broken + beats)], [(dut.o, 9), (dut.error, 3)])
     assert [e.payload for e in errors] == [0, 1, 0]
+
+
+def test_frames_wait_for_room_in_the_queue():
+    """No flag is lost when nobody takes them for a while."""
+    odd = bytes(7)
+    frames, errors = rtl_guard([GOOD, odd, odd, GOOD, odd, GOOD, odd], late=100)
+    assert errors == [0, 1, 1, 0, 1, 0, 1]
+    assert frames[3] == frames[5] == GOOD

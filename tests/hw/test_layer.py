@@ -9,7 +9,7 @@ import rtl
 from benn_fpga import bits, golden, images, schedule
 from benn_fpga.hw.layer import Layer
 from benn_fpga.layers import Dense
-from benn_fpga.spec import Encoder, Ensemble, Fold, Folding, Member
+from benn_fpga.spec import Encoder, Fold, Folding
 
 FOLDS = [(1, 1), (1, 12), (6, 1), (2, 4), (3, 6), (6, 12)]
 CASES = {"binary": (1, 1, 1), "8-bit input": (1, 8, 1), "two bits": (2, 2, 2), "scores": (1, 1, 0),
@@ -21,13 +21,7 @@ def model_of(layer, rng, members):
     encoder = Encoder("planes", (layer.inputs,), layer.input_bits, np.zeros((1, 0), np.int32))
     head = Dense(layer.outputs, 2, 1, layer.output_bits or 1, 0)
     layers = (layer,) if layer.is_scores else (layer, head)
-    drawn = []
-    for _ in range(members):
-        codes = [rng.integers(0, 1 << w.weight_bits, (w.outputs, w.inputs)) for w in layers]
-        drawn.append(Member(
-            tuple(bits.planes(c, w.weight_bits) for c, w in zip(codes, layers, strict=True)),
-            tuple(draw.random_table(rng, w) for w in layers)))
-    return Ensemble(encoder, layers, tuple(drawn))
+    return draw.random_ensemble(rng, encoder, layers, members=members)
 
 
 def rtl_layer(model, fold, frames, **waits):
@@ -56,9 +50,7 @@ def rtl_layer(model, fold, frames, **waits):
 def ref_layer(model, frames):
     layer, out = model.layers[0], []
     for member in model.members:
-        sums = golden.dense(layer, member.weights[0], frames)
-        out.append(sums + member.tables[0] if layer.is_scores else
-                   golden.activate(member.tables[0], sums))
+        out.append(golden.compute(layer, member.layers[0], frames))
     return np.stack(out, axis=1)
 
 

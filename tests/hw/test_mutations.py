@@ -13,8 +13,8 @@ HERE = Path(__file__).parent
 FAULTS = {
     "flipped weight bit": (
         "test_layer.py::test_layer[scores-2-4-0-0]", "benn_fpga.images",
-        "codes = bits.unplanes(member.weights[n], layer.inputs)",
-        "codes = bits.unplanes(member.weights[n], layer.inputs); codes[-1, -1] ^= 1"),
+        "        codes = codes.reshape(nf, fold.pe, sf, fold.simd)",
+        "        codes[-1, -1] ^= 1; codes = codes.reshape(nf, fold.pe, sf, fold.simd)"),
     "threshold off by one": (
         "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.images",
         "layer.max_sum + 1) // 2", "layer.max_sum + 3) // 2"),
@@ -35,9 +35,45 @@ FAULTS = {
     "replay buffer that overruns": (
         "test_joints.py::test_replay_buffer[3-2-0-0]", "benn_fpga.hw.joints",
         "self.i.ready.eq(free != 0)", "self.i.ready.eq(1)"),
+    "thresholds left over from before a reset": (
+        "test_encoder.py::test_reset_in_a_frame", "benn_fpga.hw.encoder",
+        "return now.word_select, primed", "return now.word_select, C(1)"),
+    "thresholds that move on in a stall": (
+        "test_encoder.py::test_thresholds_per_value", "benn_fpga.hw.encoder",
+        "rom.en.eq(~primed | taken)", "rom.en.eq(1)"),
+    "totals that do not wait for the port": (
+        "test_vote.py::test_soft_vote[1-1-6-2-0-3]", "benn_fpga.hw.vote",
+        "            with m.If(placed):", "        with m.If(placed):"),
+    "rounds that are not added": (
+        "test_vote.py::test_soft_vote[1-3-5-5-0-0]", "benn_fpga.hw.vote",
+        'delay(m, after, 1, en=en, name="partial")[-1]', "0"),
+    "filling that is not zero": (
+        "test_frame.py::test_frame_of_another_size", "benn_fpga.hw.frame",
+        "m.d.comb += [source.eq(1), error.eq(1)]",
+        "m.d.comb += [source.eq(1), error.eq(1), self.o.payload.eq(self.i.p.data)]"),
     "long frame that is not dropped": (
         "test_frame.py::test_frame_of_another_size[16-0-0]", "benn_fpga.hw.frame",
         'm.next = "DROP"', "pass"),
+    "flag for which there is no room": (
+        "test_frame.py::test_frames_wait_for_room_in_the_queue", "benn_fpga.hw.frame",
+        "source & (~final | errors.w_rdy)", "source"),
+    "answer left over from before a reset": (
+        "test_ensemble.py::test_reset_at_any_moment[34]", "benn_fpga.hw.vote",
+        'name="done", init=0)', 'name="done")'),
+    "votes left over from before a reset": (
+        "test_ensemble.py::test_reset_at_any_moment[8]", "benn_fpga.hw.vote",
+        'added, en=en, name="valid", init=0)', 'added, en=en, name="valid")'),
+    "hard vote left over from before a reset": (
+        "test_ensemble.py::test_reset_at_any_moment[18]", "benn_fpga.hw.vote",
+        "en, done, take = Signal(), Signal(), Signal()",
+        "en, done, take = Signal(), Signal(reset_less=True), Signal()"),
+    "wrong frame left over from before a reset": (
+        "test_ensemble.py::test_reset_at_any_moment[15]", "benn_fpga.hw.frame",
+        "pass_on, wrong, bad = Signal(), Signal(), Signal()",
+        "pass_on, wrong, bad = Signal(), Signal(), Signal(reset_less=True)"),
+    "beat left over from before a reset": (
+        "test_ensemble.py::test_reset_at_any_moment[1]", "benn_fpga.hw.joints",
+        "        full = Signal()", "        full = Signal(reset_less=True)"),
     "pause that is left out": (
         "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.schedule",
         "return chunks, max(0, block.emit - chunks)", "return chunks, 0"),

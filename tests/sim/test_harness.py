@@ -9,7 +9,6 @@ from benn_fpga import design as design_
 from benn_fpga import golden
 from benn_fpga.answer import pack
 from benn_fpga.errors import BennError, Mismatch
-from benn_fpga.hw import emit
 from benn_fpga.sim import harness
 from benn_fpga.sim.answers import answer_type
 from benn_fpga.sim.stream import Stream
@@ -22,7 +21,7 @@ FRAME = 7  # the one that goes wrong
 def beats(x):
     """What the taps of right hardware carry, as integers: codes and scores in lanes."""
     trace, found = golden.run(MODEL, x, trace=True), {}
-    for tap in emit.describe(MODEL, FOLDING)["taps"]:
+    for tap in design_.describe(MODEL, FOLDING)["taps"]:
         n, engine, words = tap["layer"], tap["member_engine"], []
         layer, pe = MODEL.layers[n], FOLDING.layers[n].pe
         width = MODEL.score_bits if layer.is_scores else 1
@@ -62,7 +61,7 @@ class Hardware:
 @pytest.fixture(scope="module")
 def design(tmp_path_factory):
     folder = tmp_path_factory.mktemp("d") / "d"
-    return design_.write(folder, "", emit.describe(MODEL, FOLDING), MODEL)
+    return design_.write(folder, "", design_.describe(MODEL, FOLDING), MODEL)
 
 
 @pytest.fixture
@@ -127,8 +126,8 @@ def test_no_answer_at_all(simulate):
 
 def test_surplus_answers(simulate):
     result = simulate(spoil=lambda answers: np.append(answers, answers[-1:]))
-    assert result.failure == ("1 of 20 frames differ from the golden model; first: "
-                              "1 answers came that no frame asked for")
+    assert (result.mismatches, result.surplus_answers) == (0, 1)
+    assert result.failure == "1 surplus answers, that no frame asked for"
 
 
 def test_wrong_vote(simulate):

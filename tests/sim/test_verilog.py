@@ -65,18 +65,18 @@ def test_files_are_kept_on_request(made, tmp_path):
 
 
 def test_flipped_weight_bit_is_named(made, tmp_path):
-    weights = [array.copy() for array in made("folded").model.members[2].weights]
-    weights[1][5, 0, 0] ^= np.uint64(1)
-    design = designs.with_member(made("folded"), tmp_path / "d", 2, weights=tuple(weights))
+    layers = designs.changed(made("folded").model.members[2], 1, "weights", (5, 0, 0),
+                             lambda word: word ^ np.uint64(1))
+    design = designs.with_member(made("folded"), tmp_path / "d", 2, layers=layers)
     result = harness.simulate(design, frames(design, 60))
     assert result.mismatches
     assert ", member 2, layer 1, neuron 5: expected " in result.first_mismatch
 
 
 def test_threshold_off_by_one_is_named(made, tmp_path):
-    tables = [array.copy() for array in made("folded").model.members[1].tables]
-    tables[0][4, 0] += 2  # sums go in steps of 2
-    design = designs.with_member(made("folded"), tmp_path / "d", 1, tables=tuple(tables))
+    layers = designs.changed(made("folded").model.members[1], 0, "thresholds", (4, 0),
+                             lambda t: t + 2)  # sums go in steps of 2
+    design = designs.with_member(made("folded"), tmp_path / "d", 1, layers=layers)
     result = harness.simulate(design, frames(design, 200))
     assert ", member 1, layer 0, neuron 4: expected " in result.first_mismatch
 

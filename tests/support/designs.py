@@ -10,7 +10,7 @@ from benn_fpga import design
 from benn_fpga.hw import emit
 from benn_fpga.spec import Fold, Folding
 
-__all__ = ["CASES", "case", "make", "with_member"]
+__all__ = ["CASES", "case", "changed", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled.
@@ -34,11 +34,19 @@ def make(directory, model, folding):
     return design.write(directory, *emit.generate(model, folding), model)
 
 
+def changed(member, n, name, place, change):
+    """The layers of ``member``, one number of array ``name`` of layer ``n`` changed."""
+    layers = [dict(arrays) for arrays in member.layers]
+    layers[n][name] = layers[n][name].copy()
+    layers[n][name][place] = change(layers[n][name][place])
+    return tuple(layers)
+
+
 def with_member(made, directory, k, **changes):
     """A copy of a built design whose model has member ``k`` changed, but whose Verilog has not."""
     shutil.copytree(made.directory, directory)
     members = list(made.model.members)
     members[k] = dataclasses.replace(members[k], **changes)
     model = dataclasses.replace(made.model, members=tuple(members))
-    manifest = {**made.manifest, "model_sha256": model.digest()}
+    manifest = {**made.manifest, **design.describe(model, made.folding)}
     return design.write(directory, made.verilog.read_text(), manifest, model)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from benn_fpga import bits
-from benn_fpga.layers import Add, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.layers import MAX_SUM, Add, Conv, Dense, MaxPool, Scale, SumPool
 from benn_fpga.spec import (
     ENCODERS,
     VOTES,
@@ -28,7 +28,9 @@ def _encoder(rng, kind, shape, raw_bits, levels, per_value):
     rows = int(np.prod(shape)) if per_value and kind != "planes" else 1
     columns = {"threshold": 1, "thermometer": levels, "planes": 0}[kind]
     thresholds = rng.integers(0, (1 << raw_bits) + 1, (rows, columns))
-    return Encoder(kind, tuple(shape), raw_bits, np.sort(thresholds, axis=1).astype(np.int32))
+    dropped = int(rng.integers(raw_bits)) if kind == "planes" else 0
+    return Encoder(kind, tuple(shape), raw_bits, np.sort(thresholds, axis=1).astype(np.int32),
+                   dropped)
 
 
 def _thresholds(rng, shape, spread, limit):
@@ -39,19 +41,23 @@ def _thresholds(rng, shape, spread, limit):
     return np.sort(table.clip(-limit, limit + 1), axis=-1).astype(np.int32)
 
 
-def random_table(rng, layer):
-    """Thresholds or bias of a layer of products."""
+def random_table(rng, layer, bias_limit=None):
+    """Thresholds or bias of a layer of products; half of the biases are ±bias_limit, if given."""
     spread = max(2, int(2 * (layer.max_sum * layer.max_sum / layer.inputs) ** 0.5))
     if layer.is_scores:
-        return rng.integers(-spread, spread + 1, layer.outputs).astype(np.int32)
+        bias = rng.integers(-spread, spread + 1, layer.outputs)
+        if bias_limit is not None:
+            extreme = rng.choice([-bias_limit, bias_limit], bias.shape)
+            bias = np.where(rng.random(bias.shape) < 0.5, extreme, bias)
+        return bias.astype(np.int32)
     return _thresholds(rng, (layer.outputs, layer.levels), spread, layer.max_sum)
 
 
-def random_arrays(rng, layer, inputs):
+def random_arrays(rng, layer, inputs, bias_limit=None):
     """What a member stores for ``layer``; ``inputs`` are the limits of its sources."""
     if isinstance(layer, (Dense, Conv)):
         codes = rng.integers(0, 1 << layer.weight_bits, (layer.outputs, layer.inputs))
-        table = random_table(rng, layer)
+        table = random_table(rng, layer, bias_limit)
         return {"weights": bits.planes(codes, layer.weight_bits),
                 "bias" if layer.is_scores else "thresholds": table}
     if isinstance(layer, Scale):
@@ -69,16 +75,21 @@ def random_arrays(rng, layer, inputs):
     return arrays
 
 
-def random_ensemble(rng, encoder, layers, *, members=1, vote="soft", vote_weights=None):
-    """An ensemble of random integers with these layers."""
+def random_ensemble(rng, encoder, layers, *, members=1, vote="soft", vote_weights=None,
+                    extreme_bias=False):
+    """An ensemble of random integers with these layers, the last of them dense if with extremes."""
     if vote_weights is None:
         vote_weights = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], members).tolist()
+    bias_limit = None
+    if extreme_bias:
+        votes = max(1, sum(map(abs, vote_weights))) if vote == "soft" else 1
+        bias_limit = min(MAX_SUM // 4, MAX_SUM // 2 // votes - layers[-1].max_sum)
     drawn = []
     for vote_weight in vote_weights:
         arrays, limits = [], {None: None}
         for n, layer in enumerate(layers):
             inputs = [limits[source] for source in sources(layer, n)]
-            arrays.append(random_arrays(rng, layer, inputs))
+            arrays.append(random_arrays(rng, layer, inputs, bias_limit))
             limits[n] = None if layer.output_bits else layer.limit(arrays[-1], inputs)
         drawn.append(Member(tuple(arrays), vote_weight))
     return Ensemble(encoder, tuple(layers), tuple(drawn), vote, {})
@@ -90,11 +101,12 @@ def _per_layer(bits_, layers):
 
 def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, weight_bits=1,
                  activation_bits=1, encoder="threshold", levels=3, raw_bits=8, vote="soft",
-                 vote_weights=None, per_value=False):
+                 vote_weights=None, per_value=False, extreme_bias=False):
     """An ensemble of random integers.
 
     ``weight_bits`` is one number or one per layer, ``activation_bits`` one number or one per hidden
-    layer; ``vote_weights`` one per member, else drawn from ±4 without 0.
+    layer; ``vote_weights`` one per member, else drawn from ±4 without 0. ``extreme_bias`` makes
+    half of the biases as large as the specification allows.
     """
     first = _encoder(rng, encoder, shape, raw_bits, levels, per_value)
     sizes = [first.outputs, *hidden, classes]
@@ -103,7 +115,7 @@ def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, 
     layers = tuple(Dense(sizes[n], sizes[n + 1], weight_bits[n], widths[n], widths[n + 1])
                    for n in range(len(hidden) + 1))
     return random_ensemble(rng, first, layers, members=members, vote=vote,
-                           vote_weights=vote_weights)
+                           vote_weights=vote_weights, extreme_bias=extreme_bias)
 
 
 def random_folding(rng, model, bus=None):
@@ -125,12 +137,13 @@ def random_frames(rng, model, frames):
 @st.composite
 def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max_classes=5,
            max_bits=3):
-    """Any small ensemble: topology, plane widths per layer, encoder, vote, vote weights."""
+    """Any small ensemble: topology, plane widths per layer, encoder, vote, its weights, biases."""
     hidden = draw(st.lists(st.integers(1, max_width), max_size=max_hidden))
     side = st.integers(1, 3)
     shape = draw(st.tuples(st.integers(1, max_values)) | st.tuples(side, side, st.just(1)))
     width = st.integers(1, max_bits)
     members = draw(st.integers(1, max_members))
+    vote_weight = st.integers(-5, 5) | st.sampled_from([-(1 << 15), 0, 1 << 15])
     return random_model(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
         members=members,
@@ -143,8 +156,9 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
         levels=draw(st.integers(1, 4)),
         raw_bits=draw(st.integers(1, 8)),
         vote=draw(st.sampled_from(VOTES)),
-        vote_weights=draw(st.lists(st.integers(-5, 5), min_size=members, max_size=members)),
+        vote_weights=draw(st.lists(vote_weight, min_size=members, max_size=members)),
         per_value=draw(st.booleans()),
+        extreme_bias=draw(st.booleans()),
     )
 
 

@@ -10,9 +10,8 @@ from amaranth.sim import Simulator
 from benn_fpga import golden
 from benn_fpga.answer import answer_size, decode
 from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.schedule import schedule
 
-__all__ = ["Answers", "Beat", "answers", "beats_of", "stream", "top", "until_sent"]
+__all__ = ["Answers", "Beat", "after_reset", "answers", "beats_of", "stream", "top"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
 
@@ -43,11 +42,12 @@ def _pauses(rate, seed):
         yield not rate or rng.randrange(rate + 1) == 0
 
 
-def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, limit=100_000):
+def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, limit=100_000):
     """Feed ``sources`` {port: payloads} and take ``sinks`` {port: count}; transfers by sink port.
 
-    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat. Fails
-    if a payload does not hold until it is taken, if more comes out than asked for, or on a hang.
+    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat; the
+    last sink takes nothing in the first ``late`` cycles. Fails if a payload does not hold until it
+    is taken, if more comes out than asked for, or on a hang.
     """
     transfers = {id(port): [] for port, _ in sinks}
     open_sinks = len(sinks)
@@ -64,14 +64,14 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, limit=100_000):
                 ctx.set(port.valid, 0)
         return bench
 
-    def sink(port, count, seed):
+    def sink(port, count, seed, late=0):
         async def bench(ctx):
             nonlocal open_sinks
             got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
             surplus = SURPLUS_CYCLES
             while surplus:
                 surplus -= open_sinks == 0
-                ready = next(pauses)
+                ready = cycle >= late and next(pauses)
                 ctx.set(port.ready, ready)
                 _, _, valid, payload = await ctx.tick().sample(port.valid, port.payload)
                 assert waiting is None or (valid and payload == waiting), "payload did not hold"
@@ -85,8 +85,37 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, limit=100_000):
         return bench
 
     _simulate(dut, *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
-              *(sink(p, c, f"{seed} o {n}") for n, (p, c) in enumerate(sinks)))
+              *(sink(p, c, f"{seed} o {n}", late * (n == len(sinks) - 1))
+                for n, (p, c) in enumerate(sinks)))
     return [transfers[id(port)] for port, _ in sinks]
+
+
+def after_reset(dut, payloads, *, reset_at):
+    """What comes out of ``dut`` for ``payloads`` sent, without pauses, right after a reset.
+
+    Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
+    """
+    reset, got = Signal(), []
+
+    async def bench(ctx):
+        ctx.set(dut.o.ready, 1)
+        sent, cycle = 0, 0
+        while len(got) < len(payloads):
+            ctx.set(reset, cycle == reset_at)
+            ctx.set(dut.i.valid, sent < len(payloads))
+            ctx.set(dut.i.payload, payloads[min(sent, len(payloads) - 1)])
+            _, _, ready, valid, payload = await ctx.tick().sample(
+                dut.i.ready, dut.o.valid, dut.o.payload)
+            sent += ready
+            if cycle == reset_at:
+                sent = 0
+            elif valid and cycle > reset_at:
+                got.append(Beat(cycle, payload))
+            cycle += 1
+            assert cycle < 1000, f"hang: {len(got)} of {len(payloads)} came out"
+
+    _simulate(ResetInserter(reset)(dut), bench)
+    return got
 
 
 def beats_of(frame, lanes):
@@ -121,62 +150,64 @@ class Answers:
                 and not self.flags.any() and not any(self.users))
 
 
-def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset_at=None,
-        limit=200_000, dut=None):
+def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, before=(),
+        reset_at=None, limit=200_000, dut=None):
     """Send AXI4-Stream ``beats`` to the ensemble and collect ``count`` answers.
 
-    With ``count`` None, take what comes until nothing more does.
-
-    The first ``alone`` beats are answered before more are sent. ``reset_at`` resets the design at
-    the end of that cycle; sending goes on with the next beat.
+    The first ``alone`` beats are answered before more are sent. With ``reset_at`` the beats
+    ``before`` are sent first, and in that cycle the design is reset, wherever it is.
     """
     dut = dut or Ensemble(model=model, folding=folding)
     lanes, size = folding.bus // 8, answer_size(model.classes)
     records, users, started, answered = [], [], [], []
-    reset = Signal()
+    reset, noise = Signal(), random.Random(f"{seed} noise")
 
     async def bench(ctx):
         idles, stalls = _pauses(idle, f"{seed} i"), _pauses(stall, f"{seed} o")
-        sent, cycle, record, held, first = 0, 0, b"", None, True
-        quiet = SURPLUS_CYCLES + (0 if count else schedule(model, folding).latency_cycles)
-        offered, surplus = False, quiet
+        todo = beats if reset_at is None else before
+        sent, cycle, record, seen, held, first = 0, 0, b"", set(), None, True
+        offered, surplus = False, SURPLUS_CYCLES
         while surplus:
-            surplus -= sent == len(beats) and count in (None, len(records))
-            blocked = sent == len(beats) or (alone and sent == alone and not records)
+            now_reset = cycle == reset_at
+            over = todo is beats and sent == len(beats) and len(records) == count
+            surplus -= over
+            blocked = sent == len(todo) or (alone and sent == alone and not records)
             offered = not blocked and (offered or next(idles))
             ready = next(stalls)
             ctx.set(dut.s_axis_tvalid, offered)
-            if offered:
-                data, keep, last = beats[sent]
-                ctx.set(dut.s_axis_tdata, data)
-                ctx.set(dut.s_axis_tkeep, keep)
-                ctx.set(dut.s_axis_tlast, last)
+            data, keep, last = todo[sent] if offered else \
+                (noise.getrandbits(8 * lanes), noise.getrandbits(lanes), noise.getrandbits(1))
+            ctx.set(dut.s_axis_tdata, data)
+            ctx.set(dut.s_axis_tkeep, keep)
+            ctx.set(dut.s_axis_tlast, last)
             ctx.set(dut.m_axis_tready, ready)
             beat = tuple(ctx.get(s) for s in (dut.m_axis_tdata, dut.m_axis_tkeep, dut.m_axis_tlast,
                                               dut.m_axis_tuser))
             valid = ctx.get(dut.m_axis_tvalid)
             assert held is None or (valid and held == beat), "answer did not hold"
             held = beat if valid and not ready else None
-            if valid and ready:
-                surplus = quiet
+            if valid and ready and todo is beats:
                 if not record:
                     answered.append(cycle)
-                record += beat[0].to_bytes(lanes, "little")[:beat[1].bit_length()]
+                record += _kept(beat, lanes)
+                seen.add(beat[3])
                 if beat[2]:
                     assert len(record) == size
+                    assert len(seen) == 1, "TUSER changes within an answer"
                     records.append(record)
-                    users.append(beat[3])
+                    users.append(seen.pop())
                     record = b""
-                    assert count is None or len(records) <= count, "more answers than frames"
+                    assert len(records) <= count, "more answers than frames"
             if offered and ctx.get(dut.s_axis_tready):
                 if first:
                     started.append(cycle)
-                first = beats[sent][2]
+                first = last
                 sent, offered = sent + 1, False
-            ctx.set(reset, cycle == reset_at)
+            ctx.set(reset, now_reset)
             await ctx.tick()
-            if cycle == reset_at:
-                held, record, first, offered = None, b"", True, False
+            if now_reset:
+                todo, sent, held, first, offered = beats, 0, None, True, False
+                started.clear()
             cycle += 1
             assert cycle < limit, f"hang: {len(records)} of {count} answers"
 
@@ -187,11 +218,14 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, reset
                    started, answered)
 
 
-def until_sent(model, folding, frames, **options):
-    """The answers that come when some may be lost: all frames are sent, then waited out."""
-    frames = golden.check_input(model.encoder, frames)
-    beats = [beat for frame in frames for beat in beats_of(frame, folding.bus // 8)]
-    return top(model, folding, beats, count=None, **options)
+def _kept(beat, lanes):
+    """The bytes of an answer's beat; all are kept but those at the end of the last one, 0."""
+    data, keep, last, _ = beat
+    count = keep.bit_length()
+    assert keep == (1 << count) - 1, "TKEEP has holes"
+    assert last or count == lanes, "a beat before the last is not full"
+    assert not data >> (8 * count), "what is not kept is not 0"
+    return data.to_bytes(lanes, "little")[:count]
 
 
 def answers(model, folding, frames, **options):

@@ -60,8 +60,15 @@ def test_split_seed_draws_validation_only():
 
 def test_limit_and_valid():
     digits = data.load("digits", limit=100, valid=10)
-    assert (len(digits.x_train), len(digits.x_valid), len(digits.x_test)) == (90, 10, 100)
-    assert np.bincount(digits.y_train).min() >= 8
+    assert (len(digits.x_train), len(digits.x_valid), len(digits.x_test)) == (100, 10, 100)
+    assert np.bincount(digits.y_train).min() >= 9
+
+
+@pytest.mark.parametrize("limit", [50, 1078, 5000])
+def test_validation_does_not_depend_on_the_limit(limit):
+    whole, part = data.load("digits"), data.load("digits", limit=limit)
+    assert (whole.x_valid == part.x_valid).all()
+    assert set(map(bytes, part.x_train)) <= set(map(bytes, whole.x_train))
 
 
 def test_every_data_set_has_defaults():
@@ -138,6 +145,24 @@ def test_float_features_each_have_their_range(save):
     assert (found.x_train[:, 1] == 0).all()
 
 
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+@pytest.mark.parametrize(("low", "high"), [(-1.7e308, 1.7e308), (0., 5e-324), (1.7e308, 1.7e308)])
+def test_floats_at_the_limits(save, shape, low, high):
+    x = np.full((30, *shape), low)
+    x[::2] = high
+    test = np.full((9, *shape), 1.79e308)
+    found = data.load(save(x_train=x, x_test=test))
+    assert (found.x_test == 255).all()
+    assert found.x_train.min() == 0
+
+
+def test_scaling_is_that_of_the_formula(save):
+    x = np.random.default_rng(0).normal(size=(39, 4)).astype(np.float32)
+    low, high = x[:30].min(axis=0).astype(float), x[:30].max(axis=0)
+    expected = np.clip(np.floor(255 * ((x[30:] - low) / (high - low)) + 0.5), 0, 255)
+    assert (data.load(save(x_train=x[:30], x_test=x[30:])).x_test == expected).all()
+
+
 def test_float_images_have_one_range(save):
     x = np.zeros((30, 1, 2), np.float32)
     x[:, 0, 1] = 2
@@ -155,6 +180,8 @@ def test_float_images_have_one_range(save):
     ({"x_test": np.ones((0, 4), "u1")}, "x_test must be (frames, features) or "
      "(frames, rows, columns[, channels]) and not empty, not (0, 4)"),
     ({"x_train": np.full((30, 4), np.nan)}, "x_train must be finite, but has NaN or infinity"),
+    ({"x_train": np.full((30, 4), np.finfo(np.longdouble).max)},
+     "x_train must be finite, but has NaN or infinity"),
     ({"x_test": np.full((9, 4), np.inf)}, "x_test must be finite, but has NaN or infinity"),
     ({"x_test": np.ones((9, 5), "u1")},
      "x_train and x_test must be alike, not uint8 (30, 4) and uint8 (9, 5)"),
@@ -172,7 +199,7 @@ def test_float_images_have_one_range(save):
     ({"y_train": np.arange(30) % 3 * 2},
      "class 1 of 0..4 has no training frame; number the classes without gaps"),
     ({"y_train": np.array([0] * 15 + [1] + [2] * 14)}, "class 1 has no frame left to train on: "
-     "30 frames are used, 3 of them for validation; use more frames"),
+     "27 frames are used, 3 more for validation; use more frames"),
 ])
 def test_bad_npz(save, changed, expected):
     assert message(save(**changed)) == f"d.npz: {expected}"
@@ -180,10 +207,9 @@ def test_bad_npz(save, changed, expected):
 
 @pytest.mark.parametrize(("options", "expected"), [
     ({"limit": 0}, "Limit must be at least 1 frame, not 0"),
-    ({"limit": 1}, "d.npz: 1 training frames can not give 1 validation frames; use more data"),
     ({"valid": 30}, "d.npz: 30 training frames can not give 30 validation frames; use more data"),
-    ({"limit": 6, "valid": 4}, "d.npz: class 1 has no frame left to train on: 6 frames are used, "
-     "4 of them for validation; use more frames"),
+    ({"limit": 2}, "d.npz: class 1 has no frame left to train on: 2 frames are used, "
+     "3 more for validation; use more frames"),
 ])
 def test_too_few_frames(save, options, expected):
     assert message(save(), **options) == expected

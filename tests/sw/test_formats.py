@@ -1,4 +1,5 @@
 import io
+import os
 import zipfile
 
 import numpy as np
@@ -71,6 +72,11 @@ def test_npz_never_unpickles(tmp_path):
                                           "objects; save it with a number type")
 
 
+def test_npz_that_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "d.npz")
+    assert "d.npz: Not a regular file; give" in message(formats.npz, tmp_path / "d.npz")
+
+
 def test_npz_that_is_missing(tmp_path):
     path = tmp_path / "d.npz"
     assert message(formats.npz, path) == (f"can not read {path}: No such file or directory; "
@@ -103,8 +109,23 @@ def test_npz_in_which_an_array_is_damaged(tmp_path):
     assert message(formats.npz, path) == f"{path}: x_train is damaged; write it with numpy.savez"
 
 
+def claims(shape):
+    return npy(np.arange(3)).replace(b"(3,), }" + b" " * len(shape), f"({shape},), }}".encode())
+
+
+def test_npz_that_does_not_fit_the_memory(tmp_path, monkeypatch):
+    def refuse(file, key):
+        raise MemoryError
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", refuse)
+    assert message(formats.npz, npz(tmp_path / "d.npz", **ARRAYS)).endswith(
+        "x_train is damaged, or larger than the memory; write it with numpy.savez")
+
+
 @pytest.mark.parametrize(("content", "expected"), [
     (b"hello", "is not an array"),
+    (claims("4"), "is damaged"),
+    (claims("9999999999"), "is damaged"),
+    (claims("99999999999999999999999"), "is damaged"),
     (npy(np.arange(3))[:9], "is damaged"),
     (npy(np.arange(3)).replace(b"'<i8'", b"'<i8 "), "is damaged"),
     (npy(np.arange(3)).replace(b"{", b"("), "is damaged"),

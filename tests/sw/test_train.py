@@ -47,7 +47,7 @@ def test_provenance_says_how_well_it_does(digits, ensemble, vote):
     result = golden.run(model, digits.x_valid)
     right = result.member_classes.T == digits.y_valid
     assert model.provenance["scores"]["validation"] == {
-        "frames": 30, "correct": (result.classes == digits.y_valid).sum(),
+        "frames": 119, "correct": (result.classes == digits.y_valid).sum(),
         "member_correct": right.sum(axis=1).tolist()}
     assert (len(model.members), model.vote) == (members or 1, vote)
 
@@ -99,7 +99,7 @@ def test_boosting_votes_are_integers(digits):
     votes = [member.vote_weight for member in model.members]
     assert max(votes) in (64, 128, 256, 512, 1024)
     assert len(set(votes)) > 1
-    assert model.provenance["vote_rounding"] == {"changed": 0, "frames": 30}
+    assert model.provenance["vote_rounding"] == {"changed": 0, "frames": 119}
 
 
 @pytest.mark.parametrize(("ensemble", "needs"), [("boost-a", "50.0%"), ("boost-d", "90.0%")])
@@ -323,9 +323,9 @@ def test_interrupt_passes_out(digits, together):
     ({"width": 0}, "Width must be a number above 0, at most 16, not 0"),
     ({"vote": "loud"}, "Vote must be one of hard, soft, not 'loud'"),
     ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
-    ({"members": 0}, "Members must be at least 1, not 0"),
+    ({"members": 0}, "Members must be 1 to 4096, not 0"),
     ({"epochs": 0}, "Epochs must be at least 1, not 0"),
-    ({"batch": 1}, "Batch must be at least 2, not 1"),
+    ({"batch": 1}, "Batch must be at least 2, not 1: one frame has no variance to normalise by"),
     ({"threads": 0}, "Threads must be at least 1, not 0"),
     ({"workers": 0}, "Workers must be at least 1, not 0"),
     ({"seed": -1}, "Seed must be at least 0, not -1"),
@@ -345,3 +345,9 @@ def test_rows_of_features_are_not_moved(digits):
     rows = dataclasses.replace(digits, shape=(64,), x_train=digits.x_train.reshape(-1, 64))
     with pytest.raises(BennError, match=r"^Augment moves images, but the data are rows of 64 fea"):
         train(rows, augment=True)
+
+
+def test_divergence(digits):
+    with pytest.raises(BennError) as caught:
+        train(digits, "mlp:9", members=1, epochs=2, lr=1e300)
+    assert str(caught.value) == "training diverged with a learning rate of 1e+300; lower --lr"

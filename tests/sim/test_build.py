@@ -1,0 +1,81 @@
+"""Building without a compiler: one at a time, whole or not at all, nothing left running."""
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from benn_fpga.sim import build
+from benn_fpga.sim.verilator import Verilator
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """The folders in which a compiler ran; it runs as ``compiled.act`` says."""
+    class Compiled(list):
+        def act(self, folder):
+            (folder / "benn_top").write_text("new")
+
+    folders = Compiled()
+
+    def compile_(found, verilog, folder, waves):
+        folders.append(folder)
+        folders.act(folder)
+    monkeypatch.setattr(build, "toolchain", lambda: Verilator((5, 48)))
+    monkeypatch.setattr(build, "_compile", compile_)
+    (tmp_path / "x.v").touch()
+    (tmp_path / "sim").mkdir()
+    return folders
+
+
+def run(tmp_path):
+    return build.build(tmp_path / "x.v", tmp_path / "sim" / "plain")
+
+
+def test_a_second_build_waits_for_the_first(compiled, tmp_path):
+    compiled.act = lambda folder: time.sleep(0.3)
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(run, [tmp_path] * 2)) == [False, True]
+    assert len(compiled) == 1
+
+
+def test_a_new_design_replaces_the_build(compiled, tmp_path):
+    assert run(tmp_path)
+    (tmp_path / "x.v").write_text("changed")
+    assert run(tmp_path)
+    assert sorted(os.listdir(tmp_path / "sim")) == ["plain"]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_control_c_leaves_what_was_there(compiled, tmp_path, before):
+    if before:
+        run(tmp_path)
+        (tmp_path / "x.v").write_text("changed")
+
+    def interrupt(folder):
+        (folder / "half").touch()
+        raise KeyboardInterrupt
+    compiled.act = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    assert os.listdir(tmp_path / "sim") == ["plain"] * before
+
+
+@pytest.mark.parametrize("script", ["sleep 60 & sleep 60", "trap '' TERM; sleep 60 & sleep 60"])
+def test_control_c_ends_what_make_has_started(monkeypatch, script):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(build, "_GRACE", 0.3)
+    runner, (read_end, write_end) = build._Runner(), os.pipe()
+    runner.env = dict(os.environ)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with open(write_end, "w") as out, pytest.raises(KeyboardInterrupt):
+            runner._execute_cmds([["sh", "-c", script]], ".", out)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with open(read_end) as pipe:
+        assert pipe.read() == ""  # at once: no process holds the other end any more
