@@ -359,7 +359,10 @@ class Folding:
             if not isinstance(item, dict) or set(item) != {"pe", "simd"}:
                 raise BennError(f'Folding of layer {n} must be like {{"pe": 8, "simd": 16}}, '
                                 f"not {item!r}")
-            folds.append(Fold(**item))
+            try:
+                folds.append(Fold(**item))
+            except BennError as error:
+                raise BennError(f"Folding of layer {n}: {error}") from None
         return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64))
 
 

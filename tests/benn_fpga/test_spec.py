@@ -235,7 +235,7 @@ def test_folding_survives_json():
     ("Folding has unknown key 'pe'; known: parallel, bus, layers", {"layers": [], "pe": 1}),
     ('Folding of layer 0 must be like {"pe": 8, "simd": 16}, not {\'pe\': 8}',
      {"layers": [{"pe": 8}]}),
-    ("PE must be a whole number from 1 to 16777216, not '8'",
+    ("Folding of layer 0: PE must be a whole number from 1 to 16777216, not '8'",
      {"layers": [{"pe": "8", "simd": 1}]}),
 ])
 def test_wrong_folding_json(message, obj):
