@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+import os
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from benn_fpga import design as designs
 from benn_fpga import golden, modelfile
-from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.errors import BennError, Interrupted, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.output import check_file
 from benn_fpga.presets import SPLITS
@@ -83,7 +84,13 @@ def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resum
         from benn_fpga.sw import train as trainer
     kept = None if path is None else f"{path}.checkpoint"
     found = data.load(dataset, data_dir, limit, show=progress)
-    model = trainer.train(found, progress=progress, checkpoint=kept, resume=resume, **options)
+    try:
+        model = trainer.train(found, progress=progress, checkpoint=kept, resume=resume, **options)
+    except KeyboardInterrupt:
+        if kept is None or not os.path.exists(kept):
+            raise
+        raise Interrupted(f"interrupted; what was trained is in {kept}: go on with --resume, "
+                          f"or remove it") from None
     if path is not None:
         model.save(path)
         checkpoint.remove(kept)
@@ -128,7 +135,8 @@ def analyse(model, dataset, *, split="valid", limit=None, data_dir=None, progres
     """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set."""
     from benn_fpga import analysis
     model = _model(model)
-    return analysis.analyse(model, *_frames(model, dataset, split, limit, data_dir, progress))
+    x, y, _ = _frames(model, dataset, split, limit, data_dir, progress)
+    return analysis.analyse(model, x, y)
 
 
 def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, limit=None,

@@ -73,7 +73,7 @@ def train(args):
     model = api.train(args.dataset, args.output, resume=args.resume, **common, **given)
     score = model.provenance["scores"]["validation"]
     members = [correct / score["frames"] for correct in score["member_correct"]]
-    found = api.analyse(model, args.dataset, **common)
+    found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
     data = {
         "model": args.output,
         "model_sha256": model.digest(),

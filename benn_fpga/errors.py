@@ -9,6 +9,12 @@ class BennError(Exception):
     exit_code = 2
 
 
+class Interrupted(BennError):
+    """Ctrl-C in work that can be taken up again."""
+
+    exit_code = 130
+
+
 class Mismatch(BennError):
     """The run was fine and the answer is no: two things that must be equal are not. Exit code 1."""
 

@@ -88,7 +88,7 @@ def test_help_of_train_states_the_defaults(run):
 
 def test_help_explains_networks(run):
     text = " ".join(run("train", "--help")[1].split())
-    assert "tfc (3x64), sfc (3x256), lfc (3x1024), or widths" in text
+    assert "tfc (3x64), sfc (3x256), lfc (3x1024), nin, cnv, lenet, alexnet, resnet18, or" in text
     assert "mlp: without any is a linear classifier" in text
 
 
@@ -108,7 +108,7 @@ def test_help_is_fast(here):
 @pytest.mark.parametrize(("message", "argv"), [
     ("the following arguments are required: COMMAND; see benn-fpga --help", []),
     ("invalid choice: 'fly'", ["fly"]),
-    ("required: DATASET, -o/--output; see benn-fpga train --help", ["train"]),
+    ("required: DATASET; see benn-fpga train --help", ["train"]),
     ("argument -k/--members: must be a whole number from 1, not '0'",
      ["train", "digits", "-o", "x", "-k", "0"]),
     ("argument --lr: must be a positive number, not 'nan'",
@@ -319,6 +319,31 @@ def test_train(data, here):
     model = benn_fpga.load("t.benn")
     assert (found["model_sha256"], len(found["member_accuracy"])) == (model.digest(), 2)
     assert found["split"] == "valid"
+    assert found["analysis"]["curve"][-1] == found["accuracy"]
+    assert not os.path.exists("t.benn.checkpoint")
+
+
+@pytest.mark.train
+def test_train_compares_and_draws(data, here):
+    found = data("train", "data.npz", "-o", "t.benn", "--net", "mlp:4", "-k", "2", "--epochs", "1",
+                 "--compare", "--plot", "k.svg")
+    assert set(found["compared"]) == {"single", "equal bits", "independent"}
+    assert "<svg" in (here / "k.svg").read_text()
+
+
+@pytest.mark.train
+def test_float_network(data, fails):
+    found = data("train", "data.npz", "--kind", "dnn", "--net", "mlp:4", "--epochs", "1")
+    assert set(found) == {"kind", "frames", "accuracy", "validation_accuracy", "seconds"}
+    fails(2, "it can be trained and measured, but not written; leave out -o",
+          "train", "data.npz", "--kind", "dnn", "-o", "x.benn")
+
+
+@pytest.mark.train
+def test_experiment(data, here):
+    found = data("experiment", "theory", "--quick", "-o", "out")
+    assert (found["name"], found["rows"][0][0]) == ("theory", 1.5)
+    assert sorted(os.listdir(here / "out")) == ["theory.json", "theory.svg"]
 
 
 @pytest.mark.parametrize(("message", "dataset"), [
@@ -462,5 +487,6 @@ def test_control_c_in_training(here):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert err == "benn-fpga: error: interrupted; nothing was written\n"
-    assert sorted(os.listdir()) == ["data.npz", "m.benn"]
+    assert err == ("benn-fpga: error: interrupted; what was trained is in t.benn.checkpoint: go on "
+                   "with --resume, or remove it\n")
+    assert sorted(os.listdir()) == ["data.npz", "m.benn", "t.benn.checkpoint"]
