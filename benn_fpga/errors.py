@@ -1,6 +1,6 @@
 """The errors a user can cause or cure; the command line prints them as one line."""
 
-__all__ = ["BennError", "Mismatch", "MissingExtra"]
+__all__ = ["BennError", "Interrupted", "Mismatch", "MissingExtra"]
 
 
 class BennError(Exception):

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -484,6 +485,7 @@ def test_control_c_in_training(here):
     process = subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr.readline() == "train: started\n"
+    time.sleep(5)  # an epoch takes milliseconds
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
