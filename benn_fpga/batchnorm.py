@@ -119,9 +119,9 @@ def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
     for sums in _sums(limit, thresholds, flip, step):
         expected = np.asarray(activation(sums))
         seen = np.where(flip, -sums, sums)
-        codes = np.zeros(expected.shape, np.int64)
-        for level in thresholds.T:
-            codes += seen >= level
+        codes = np.stack([np.searchsorted(t, s, side="right")
+                          for t, s in zip(thresholds, np.broadcast_to(seen, expected.shape).T,
+                                          strict=True)], axis=1)
         wrong = np.argwhere(codes != expected)
         if len(wrong):
             row, n = wrong[0]
@@ -133,7 +133,7 @@ def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
 
 def _sums(limit, thresholds, flip, step):
     """The sums to try, some at a time, int64 (values, 1)."""
-    rows = max(1, _CELLS // max(1, thresholds.size))
+    rows = max(1, _CELLS // len(thresholds))
     count = 2 * limit // step + 1
     if count * len(thresholds) <= _EXHAUST:
         for start in range(0, count, rows):

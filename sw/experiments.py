@@ -365,7 +365,7 @@ def robustness_trained(setting):
             found[label].append([noise.error_change(
                 trained, members, setting.data, variance, 5 if setting.quick else 20, rng)
                 for variance in VARIANCES])
-    means = {label: np.mean(values, axis=0) for label, values in found.items()}
+    means = {label: np.mean(values, axis=0).tolist() for label, values in found.items()}
     rows = [[label, *(f"{v:.2f}" for v in values)] for label, values in means.items()]
     bnn, best, plain = means["BNN"], means[f"BENN-{large}"], means["float network"]
     return Report(
@@ -377,7 +377,7 @@ def robustness_trained(setting):
             Claim("The ensemble cures that", "figure only",
                   f"BENN-{large} {best[1]:.2f} against {bnn[1]:.2f} %²", best[1] < bnn[1]),
         ],
-        lines=[Line(label, list(VARIANCES), values.tolist()) for label, values in means.items()],
+        lines=[Line(label, list(VARIANCES), values) for label, values in means.items()],
         axes=("variance of the noise", "mean square change of the error, %²"), scale="log")
 
 

@@ -10,9 +10,14 @@ from benn_fpga import batchnorm
 
 __all__ = ["activation", "codes", "sign", "weight", "whole"]
 
+_FEW = 7  # bounds that are compared one by one
+
 
 def codes(y, levels):
     """How many of the bounds each ``y`` reaches: 0..levels, in the type of ``y``."""
+    if levels > _FEW:
+        bounds = torch.tensor(batchnorm.bounds(levels), dtype=y.dtype)
+        return torch.bucketize(y.contiguous(), bounds, right=True).to(y.dtype)
     first, *others = batchnorm.bounds(levels)
     reached = torch.ge(y, first, out=torch.empty_like(y))
     for bound in others:

@@ -11,7 +11,7 @@ def test_sign_of_zero_is_plus_one():
     assert quantize.sign(y).tolist() == [-1, -1, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("levels", [1, 3, 7, 15])
+@pytest.mark.parametrize("levels", [1, 3, 7, 15, 63])
 def test_codes_count_bounds(levels):
     y = np.arange(-20, 20.25, 0.25)
     bounds = np.array(batchnorm.bounds(levels))
