@@ -456,8 +456,10 @@ def test_control_c_while_importing(here):
 @pytest.mark.train
 def test_control_c_in_training(here):
     argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "1000000"]
+    # What a shell starts in the background ignores the signal, and so would all its children.
     process = subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert process.stderr.readline() == "train: started\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
