@@ -74,12 +74,13 @@ def _whole(text):
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
-def encoder(name, shape, bits, high):
+def encoder(name, shape, bits, high, x=None):
     """The :class:`Encoder` that ``name`` means for values in 0..high.
 
     ``threshold`` compares with the middle of the range and ``threshold:100`` with 100;
     ``thermometer:4`` divides the range evenly by 4 thresholds; ``planes`` passes the bits, and
-    ``planes:2`` the highest 2 of them.
+    ``planes:2`` the highest 2 of them. Rows of features, of which ``x`` (frames, features) are
+    those of training, have thresholds of their own: they divide the frames evenly, not the range.
     """
     import numpy as np
 
@@ -103,7 +104,11 @@ def encoder(name, shape, bits, high):
                         f"planes or planes:BITS, not {name!r}")
     if thresholds and not 1 <= thresholds[-1] <= high:
         raise BennError(f"Threshold must lie in 1..{high}, not {thresholds[-1]}")
-    return Encoder(kind, shape, bits, np.array([thresholds], np.int32).reshape(1, -1), dropped)
+    table = np.array([thresholds], np.int32).reshape(1, -1)
+    if x is not None and len(shape) == 1 and thresholds and (kind == "thermometer" or not colon):
+        parts = np.arange(1, len(thresholds) + 1) / (len(thresholds) + 1)
+        table = np.quantile(x, parts, axis=0, method="higher").T.astype(np.int32)
+    return Encoder(kind, shape, bits, table, dropped)
 
 
 def _even(levels, high):

@@ -33,7 +33,7 @@ class _Run:
         data, options = setting.data, setting.options
         default = presets.defaults(data.name, data.high)
         encoder = presets.encoder(options.get("encoder") or default.encoder, data.shape,
-                                  data.bits, data.high)
+                                  data.bits, data.high, data.x_train)
         self.layers = nets.build(options.get("net") or default.net, encoder, data.classes,
                                  width=options.get("width", 1.0))
         self.x, self.test = values(encoder, data.x_train), values(encoder, data.x_test)

@@ -144,7 +144,8 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
         raise BennError(f"Augment moves images, but the data are rows of {dataset.shape[0]} "
                         f"features")
 
-    coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high)
+    coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high,
+                            dataset.x_train)
     chosen.check_encoder(options["encoder"], coder)
     layers = nets.build(options["net"], coder, dataset.classes, chosen, width=width, recipe=recipe)
     most = _most_votes(chosen, coder, layers, members, vote)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from benn_fpga import BennError, nets, presets
@@ -50,3 +51,16 @@ def test_defaults_are_valid(dataset, high):
                                                     (3, "planes:5", 3)])
 def test_planes_keep_the_highest_bits(bits, name, kept):
     assert presets.encoder(name, (4,), bits, (1 << bits) - 1).element_bits == kept
+
+
+def test_features_have_thresholds_of_their_own():
+    x = np.array([[0, 10, 7], [1, 20, 7], [2, 30, 7], [9, 200, 7]], np.uint8)
+    found = presets.encoder("thermometer:3", (3,), 8, 200, x)
+    assert found.thresholds.tolist() == [[1, 2, 9], [20, 30, 200], [7, 7, 7]]
+    assert presets.encoder("threshold", (3,), 8, 200, x).thresholds.tolist() == [[2], [30], [7]]
+    assert presets.encoder("threshold:5", (3,), 8, 200, x).thresholds.tolist() == [[5]]
+
+
+def test_pixels_share_thresholds():
+    x = np.zeros((4, 2, 2, 1), np.uint8)
+    assert presets.encoder("thermometer:3", (2, 2, 1), 8, 255, x).thresholds.shape == (1, 3)
