@@ -54,10 +54,9 @@ def _shape(shape):
         raise BennError(f"Image of {math.prod(shape)} elements is over the limit {MAX_SIZE}")
 
 
-def _limit(noun, value):
-    if value > MAX_SUM // 4:
-        raise BennError(f"{noun} up to {value}, over the limit {MAX_SUM // 4}; "
-                        f"use fewer inputs or bits")
+def _limit(noun, value, most=MAX_SUM // 4):
+    if value > most:
+        raise BennError(f"{noun} up to {value}, over the limit {most}; use fewer inputs or bits")
 
 
 def _thresholds(where, t, limit):
@@ -337,7 +336,7 @@ class SumPool(_Window):
         return self.taps * inputs[0]
 
     def check(self, where, arrays, inputs):
-        _limit(f"{where}: windows of {self.taps} sum", self.max_sum(inputs))
+        _limit(f"{where}: windows of {self.taps} sum", self.max_sum(inputs), MAX_SUM - 1)
         if self.output_bits:
             _thresholds(where, arrays["thresholds"], self.max_sum(inputs))
         if self.relu and (np.abs(arrays["active"].astype(np.int64)) > inputs[0] + 1).any():
@@ -349,7 +348,7 @@ class SumPool(_Window):
 
 @dataclass(frozen=True)
 class Scale(_Layer):
-    """Integers brought to one scale: ``((gain * x + half) >> shift) + bias`` per channel.
+    """Integers brought to another scale: ``((gain * x + half) >> shift) + bias`` per channel.
 
     ``half`` is half of ``1 << shift``; the result is kept in ±(2**(integer_bits - 1) - 1).
     """
@@ -358,14 +357,17 @@ class Scale(_Layer):
     input_bits = 0
     output_bits = 0
 
-    shape: tuple[int, int, int]
+    shape: tuple[int, ...]
     shift: int
     integer_bits: int
     _: KW_ONLY
     source: int | None = None
 
     def __post_init__(self):
-        _shape(self.shape)
+        if isinstance(self.shape, tuple) and len(self.shape) == 1:
+            whole("Features", self.shape[0], 1, MAX_SIZE)
+        else:
+            _shape(self.shape)
         whole("Shift", self.shift, 0, MAX_SHIFT)
         whole("Integer bits", self.integer_bits, 2, MAX_INTEGER_BITS)
 
@@ -382,7 +384,7 @@ class Scale(_Layer):
         return (1 << (self.integer_bits - 1)) - 1
 
     def arrays(self):
-        return {"gain": ((self.shape[2],), np.int32), "bias": ((self.shape[2],), np.int32)}
+        return {"gain": (self.shape[-1:], np.int32), "bias": (self.shape[-1:], np.int32)}
 
     def check(self, where, arrays, inputs):
         if (np.abs(arrays["gain"].astype(np.int64)) > MAX_GAIN).any():
@@ -423,7 +425,7 @@ class Add(_Layer):
         return self.shape
 
     def check(self, where, arrays, inputs):
-        _limit(f"{where}: sums are", sum(inputs))
+        _limit(f"{where}: sums are", sum(inputs), MAX_SUM - 1)
 
     def limit(self, arrays, inputs):
         return sum(inputs)

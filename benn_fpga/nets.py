@@ -20,6 +20,7 @@ EDGE_BITS = 8  # of the first and last layer of the kind sb, and of pixels
 
 UNIT = 32  # what a standard deviation of a residual's sums becomes
 RESIDUAL_BITS = 12
+MAX_SCORE = (1 << 21) - 1  # 512 members of such scores have a vote of 32 bits
 _GAIN_BITS = 12  # of the gain that brings a typical sum to UNIT
 
 
@@ -257,7 +258,12 @@ class _Chain:
         weight_bits = self._kind.edge_weight_bits
         if pooled:
             self.conv(classes, 1, 1, 0, 0, weight_bits=weight_bits)
-            self.put(SumPool, shape=self.shape, kernel=self.shape[:2])
+            conv, pool = self.layers[-1], self.put(SumPool, shape=self.shape, kernel=self.shape[:2])
+            # Large sums are divided, as an average would be, so that many members can vote.
+            limit = conv.max_sum * self.layers[pool].taps
+            if limit > MAX_SCORE:
+                self.put(Scale, shape=self.shape, shift=(limit // MAX_SCORE).bit_length(),
+                         integer_bits=MAX_SCORE.bit_length() + 1)
         else:
             self.put(Dense, inputs=math.prod(self.shape), outputs=classes,
                      weight_bits=weight_bits, input_bits=self.bits, output_bits=0)

@@ -6,7 +6,7 @@ import torch
 from benn_fpga import batchnorm, bits, golden
 from benn_fpga.errors import Mismatch
 from benn_fpga.spec import Ensemble, Member, sources
-from benn_fpga.sw.network import Products, Residual, Sum, values
+from benn_fpga.sw.network import Products, Residual, Shift, Sum, values
 
 __all__ = ["check", "export", "fold"]
 
@@ -42,6 +42,9 @@ def _fold(layer, k, inputs, where):
         return _products(layer, k, where)
     if isinstance(layer, Sum) and layer.spec.output_bits:
         return (_relu_pool if layer.spec.relu else _pool)(layer, k, inputs[0], where)
+    if isinstance(layer, Shift):
+        size = layer.spec.shape[-1:]
+        return {"gain": np.ones(size, np.int32), "bias": np.zeros(size, np.int32)}
     if isinstance(layer, Residual):
         gain, bias = (constant[k].numpy().astype(np.int32) for constant in layer.integers())
         return {"gain": gain, "bias": bias}

@@ -326,6 +326,19 @@ class Residual(nn.Module):
         return (y + bias).clamp(-self.spec.top, self.spec.top)
 
 
+class Shift(nn.Module):
+    """Scale of scores by a power of two."""
+
+    def __init__(self, spec, float_):
+        super().__init__()
+        self.spec = spec
+        self._float = float_
+
+    def forward(self, x):
+        y = x / (1 << self.spec.shift)
+        return y if self._float or self.training else torch.floor(y.double() + 0.5)
+
+
 class Plus(nn.Module):
     """Add of all members."""
 
@@ -360,6 +373,8 @@ class Network(nn.Module):
             self.layers.append(self._module(n, spec, scores=n == head))
         self._inputs = [sources(spec, n) for n, spec in enumerate(layers)]
         self.score_scale = self._score_scale(layers[head], self._inputs[head])
+        if isinstance(layers[-1], Scale):
+            self.score_scale *= 1 << layers[-1].shift
 
     def _module(self, n, spec, scores):
         relu = self.kind.float_activations
@@ -371,7 +386,10 @@ class Network(nn.Module):
             return Max(spec)
         if isinstance(spec, SumPool):
             return Sum(spec, self.members, self.layers[sources(spec, n)[0]], relu)
-        return Residual(spec, self.members, relu) if isinstance(spec, Scale) else Plus(spec)
+        if isinstance(spec, Scale):
+            last = n == len(self.specs) - 1
+            return Shift(spec, relu) if last else Residual(spec, self.members, relu)
+        return Plus(spec)
 
     def _score_scale(self, last, inputs):
         """What brings scores to the size of logits: that of a sum of terms drawn at random.

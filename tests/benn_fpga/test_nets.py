@@ -146,3 +146,10 @@ def test_floats_read_anything():
     (nets.kind("dnn"), "planes")])
 def test_default_encoder(kind, encoder):
     assert kind.encoder("its own") == encoder
+
+
+def test_large_sums_of_a_pooled_head_are_divided():
+    layers = nets.build("nin", PIXELS, 10, nets.kind("sb"))
+    scale, limit = layers[-1], layers[-3].max_sum * layers[-2].taps
+    assert limit >> scale.shift <= scale.top < 1 << 21
+    assert nets.build("nin", CIFAR, 10)[-1].kind == "sumpool"

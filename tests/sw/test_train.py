@@ -124,9 +124,9 @@ def test_logitboost_stops_where_it_no_longer_helps(digits, monkeypatch):
 
 def test_scores_too_large_for_a_vote_are_refused_before_training(digits):
     with pytest.raises(BennError) as caught:
-        train(digits, "nin", kind="sb", members=60, progress=pytest.fail)
+        train(digits, "mlp:512", kind="sb", members=60, progress=pytest.fail)
     assert str(caught.value) == (
-        "Scores of this network reach ±49939200, of which a soft vote can add up 21, not 60; "
+        "Scores of this network reach ±33292800, of which a soft vote can add up 32, not 60; "
         "use fewer members, a smaller width or vote hard")
 
 
