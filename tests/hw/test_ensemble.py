@@ -12,6 +12,7 @@ import draw
 import rtl
 from benn_fpga import golden, spec
 from benn_fpga.errors import BennError
+from benn_fpga.layers import Dense
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import ENCODERS, VOTES, Fold, Folding
 
@@ -149,8 +150,8 @@ def test_largest_margin():
     """Totals at the limit of the specification, of opposite signs."""
     bias = np.array([spec.MAX_SUM // 4 - 1, 1 - spec.MAX_SUM // 4], np.int32)
     encoder = spec.Encoder("threshold", (1,), 8, np.array([[100]], np.int32))
-    member = spec.Member((np.array([[[1]], [[0]]], np.uint64),), (bias,), 2)
-    model = spec.Ensemble(encoder, (spec.Dense(1, 2, output_bits=0),), (member,))
+    member = spec.Member(({"weights": np.array([[[1]], [[0]]], np.uint64), "bias": bias},), 2)
+    model = spec.Ensemble(encoder, (Dense(1, 2, output_bits=0),), (member,))
     frames = np.array([[0], [255]], np.uint8)
     assert golden.run(model, frames).margins.max() == 2 * (spec.MAX_SUM // 2 - 1)
     got = rtl.answers(model, Folding((Fold(1, 1),), 1, 64), frames)

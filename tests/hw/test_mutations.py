@@ -64,7 +64,7 @@ FAULTS = {
         "test_ensemble.py::test_reset_at_any_moment[8]", "benn_fpga.hw.vote",
         'added, en=en, name="valid", init=0)', 'added, en=en, name="valid")'),
     "hard vote left over from before a reset": (
-        "test_ensemble.py::test_reset_at_any_moment[18]", "benn_fpga.hw.vote",
+        "test_ensemble.py::test_reset_at_any_moment[34]", "benn_fpga.hw.vote",
         "en, done, take = Signal(), Signal(), Signal()",
         "en, done, take = Signal(), Signal(reset_less=True), Signal()"),
     "wrong frame left over from before a reset": (

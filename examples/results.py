@@ -1,0 +1,70 @@
+"""docs/results.md from the JSON files beside it: every claim of the paper, its figure and ours."""
+
+import sys
+from pathlib import Path
+
+from benn_fpga import presets
+from benn_fpga.guard import guard
+from benn_fpga.sw import report
+
+RESULTS = Path("docs/results")
+PAGE = Path("docs/results.md")
+HELD = {True: "held", False: "did not hold", None: "can not be said"}
+
+
+def cell(value):
+    return str(value).replace("|", "\\|")
+
+
+def table(columns, rows):
+    lines = [f"| {' | '.join(map(cell, columns))} |", f"|{'---|' * len(columns)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(cell, row))} |" for row in rows)])
+
+
+def section(found, name):
+    settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
+    return "\n\n".join([
+        f"## {found.title}",
+        f"`{found.command}` ({found.seconds:.0f} s; {settings})",
+        table(found.columns, found.rows),
+        f"![{found.title}](results/{name}.svg)",
+        *(f"* {claim.text}. Paper: {claim.paper}. Here: {claim.ours}. **It {HELD[claim.held]}.**"
+          for claim in found.claims),
+    ])
+
+
+def main():
+    names = sorted((path.stem for path in RESULTS.glob("*.json")), key=_order)
+    found = {name: report.read(RESULTS / f"{name}.json") for name in names}
+    claims = [(claim.text, claim.paper, claim.ours, HELD[claim.held],
+               f"[{name}](#{_anchor(item.title)})")
+              for name, item in found.items() for claim in item.claims]
+    page = "\n\n".join([
+        "# Results",
+        "Written by `python examples/results.py` from the files in [results](results), each of "
+        "which the command named with it wrote. Accuracy is that of the exported integers on the "
+        "test part, in percent, as mean ± standard deviation over seeds; differences are mean ± "
+        "standard error, and a claim holds if the difference exceeds that.",
+        "## Every claim",
+        table(("claim", "paper", "here", "", "from"), claims),
+        *(section(item, name) for name, item in found.items()),
+    ]) + "\n"
+    for name, item in found.items():
+        report.draw(item, RESULTS / f"{name}.svg")
+    PAGE.write_text(page)
+    print(f"{PAGE}: {len(found)} experiments, {len(claims)} claims")
+    return 0
+
+
+def _order(name):
+    first = next((n for n, known in enumerate(presets.EXPERIMENTS) if name.startswith(known)), 99)
+    return first, name
+
+
+def _anchor(title):
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -")
+    return kept.replace(" ", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(guard("results", main))
