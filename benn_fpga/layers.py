@@ -68,7 +68,11 @@ def _thresholds(where, t, limit):
 
 @dataclass(frozen=True)
 class _Layer:
-    """What all layers have in common."""
+    """What all layers have in common.
+
+    Those that can give integers have ``limit(arrays, inputs)`` too: the largest absolute one, where
+    ``inputs`` are the limits of the layers they read.
+    """
 
     kind: ClassVar[str]
 
@@ -76,6 +80,14 @@ class _Layer:
     def sources(self):
         """Indices of the layers it reads; None is the one before."""
         return (self.source,)
+
+    @property
+    def input_shape(self):
+        return self.shape
+
+    @property
+    def output_shape(self):
+        return self.shape
 
     @property
     def levels(self):
@@ -98,10 +110,6 @@ class _Layer:
 
     def check(self, where, arrays, inputs):
         """Raise if the numbers in ``arrays`` are out of bounds; ``inputs``: limits of sources."""
-
-    def limit(self, arrays, inputs):
-        """Largest absolute integer it gives; ``inputs``: the same of its sources."""
-        raise NotImplementedError
 
     def describe(self):
         return {"kind": self.kind, **dataclasses.asdict(self)}
@@ -214,10 +222,6 @@ class _Window(_Layer):
             if self.padding >= kernel:
                 raise BennError(f"Padding {self.padding} must be less than the kernel's "
                                 f"{kernel} {noun}")
-
-    @property
-    def input_shape(self):
-        return self.shape
 
     @property
     def taps(self):
@@ -357,27 +361,16 @@ class Scale(_Layer):
     input_bits = 0
     output_bits = 0
 
-    shape: tuple[int, ...]
+    shape: tuple[int, int, int]
     shift: int
     integer_bits: int
     _: KW_ONLY
     source: int | None = None
 
     def __post_init__(self):
-        if isinstance(self.shape, tuple) and len(self.shape) == 1:
-            whole("Features", self.shape[0], 1, MAX_SIZE)
-        else:
-            _shape(self.shape)
+        _shape(self.shape)
         whole("Shift", self.shift, 0, MAX_SHIFT)
         whole("Integer bits", self.integer_bits, 2, MAX_INTEGER_BITS)
-
-    @property
-    def input_shape(self):
-        return self.shape
-
-    @property
-    def output_shape(self):
-        return self.shape
 
     @property
     def top(self):
@@ -415,14 +408,6 @@ class Add(_Layer):
     @property
     def sources(self):
         return (self.source, self.other)
-
-    @property
-    def input_shape(self):
-        return self.shape
-
-    @property
-    def output_shape(self):
-        return self.shape
 
     def check(self, where, arrays, inputs):
         _limit(f"{where}: sums are", sum(inputs), MAX_SUM - 1)

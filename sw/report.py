@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benn_fpga.errors import BennError
 from benn_fpga.output import write_atomically
 
-__all__ = ["Claim", "Line", "Report", "curve", "draw", "mean", "percent", "read", "write"]
+__all__ = ["Claim", "Line", "Report", "curve", "draw", "mean", "read", "write"]
 
 FORMAT = "benn-experiment"
 
@@ -71,10 +71,6 @@ def mean(values):
         return f"{middle:.2f}"
     spread = (sum((v - middle) ** 2 for v in values) / (len(values) - 1)) ** 0.5
     return f"{middle:.2f} ± {spread:.2f}"
-
-
-def percent(value):
-    return f"{100 * value:.2f}"
 
 
 def write(report, path):
