@@ -164,22 +164,26 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
 class Evaluation:
     """Shares of frames that the vote, and each member alone, classifies as labelled.
 
-    ``same_data``: whether the model was trained on this data set, None if it does not say.
+    ``curve``: by the vote of the first 1, 2, ... members. ``same_data``: whether the model was
+    trained on this data set, None if it does not say.
     """
 
     frames: int
     accuracy: float
     member_accuracy: list[float]
+    curve: list[float]
     same_data: bool | None = None
 
 
 def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=None):
     """Accuracy of the golden model."""
+    from benn_fpga import analysis
     model = _model(model)
     x, y, same = _frames(model, dataset, split, limit, data_dir, progress)
     result = golden.run(model, x)
     return Evaluation(len(x), float((result.classes == y).mean()),
-                      (result.member_classes.T == y).mean(axis=1).tolist(), same)
+                      (result.member_classes.T == y).mean(axis=1).tolist(),
+                      analysis.curve(model, result.scores, y), same)
 
 
 def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=None, cycles=None,

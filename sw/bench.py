@@ -1,53 +1,61 @@
-"""How much faster members train together than one by one, both measured in one run."""
+"""How much faster members train together than one by one, all ways measured in one run."""
 
 import json
+import os
 import statistics
 import time
 
 import numpy as np
-import torch
 
-from benn_fpga import nets, presets
-from benn_fpga.sw.augment import Frames
-from benn_fpga.sw.fit import CrossEntropy, fit
-from benn_fpga.sw.network import Network
+from benn_fpga.sw.data import Dataset
+from benn_fpga.sw.train import learn
 
-__all__ = ["together"]
+__all__ = ["WAYS", "together"]
+
+# How the same members come about: options of learn.
+WAYS = {
+    "one by one": {"together": False, "workers": 1, "threads": 1},
+    "in one graph": {"together": True, "threads": 1},
+    "side by side": {"together": False, "threads": 1},
+}
 
 
-def together(net="tfc", members=8, batch=128, steps=25, rounds=9, threads=1):
-    """Seconds to train ``members`` for ``steps`` in one graph and one by one, and their ratio.
-
-    The data are drawn in the shape of MNIST: what a step costs does not depend on the values. The
-    two sides take turns, ``rounds`` times, so that whatever else the machine does slows down both;
-    seconds and ratio are medians over the rounds.
-    """
-    encoder = presets.encoder("threshold", (28, 28, 1), 8, 255)
-    layers = nets.build(net, encoder, 10)
+def drawn(shape, frames):
+    """A data set of random values: what a step costs does not depend on them."""
     rng = np.random.default_rng(0)
-    frames = steps * batch
-    x = torch.from_numpy(rng.integers(0, 2, (frames, encoder.outputs)).astype(np.int8) * 2 - 1)
-    y = torch.from_numpy(rng.integers(0, 10, frames))
+    x = rng.integers(0, 256, (frames, *shape), np.uint8)
+    y = np.arange(frames) % 10
+    few = x[:16], y[:16]
+    return Dataset("drawn", shape, 8, 255, 10, "", x, y, *few, *few)
 
-    def seconds(count):
-        network = Network(layers, count).draw([rng] * count)
+
+def together(net="tfc", shape=(28, 28, 1), encoder="threshold", members=8, width=1.0, batch=128,
+             steps=20, epochs=5, rounds=5, ways=tuple(WAYS)):
+    """Median seconds to train ``members`` in each of ``ways``, for ``epochs`` of ``steps``, and
+    how many times faster that is than the first of them.
+
+    The ways take turns, ``rounds`` times, so that whatever else the machine does slows down all.
+    """
+    data = drawn(shape, steps * batch)
+
+    def seconds(way):
         start = time.perf_counter()
-        fit(network, Frames(x, 1), CrossEntropy(y), [np.arange(frames)], epochs=1, lr=0.01,
-            batch=batch)
+        learn(data, net, encoder=encoder, members=members, width=width, batch=batch, epochs=epochs,
+              lr=0.01, progress=False, **WAYS[way])
         return time.perf_counter() - start
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        seconds(members)  # the first run pays for loading kernels
-        times = [(seconds(members), sum(seconds(1) for _ in range(members)))
-                 for _ in range(rounds)]
-    finally:
-        torch.set_num_threads(before)
-    one_graph, one_by_one = (statistics.median(side) for side in zip(*times, strict=True))
-    return {"net": net, "members": members, "batch": batch, "steps": steps,
-            "together_seconds": round(one_graph, 4), "one_by_one_seconds": round(one_by_one, 4),
-            "ratio": round(statistics.median(b / a for a, b in times), 2)}
+    for way in ways:
+        seconds(way)  # the first run pays for loading kernels
+    times = [[seconds(way) for way in ways] for _ in range(rounds)]
+    columns = list(zip(*times, strict=True))
+    return {"net": net, "members": members, "width": width, "batch": batch,
+            "steps": steps * epochs,
+            "cores": len(os.sched_getaffinity(0)),
+            "seconds": {way: round(statistics.median(column), 4)
+                        for way, column in zip(ways, columns, strict=True)},
+            "faster": {way: round(statistics.median(a / b for a, b in
+                                                    zip(columns[0], column, strict=True)), 2)
+                       for way, column in zip(ways[1:], columns[1:], strict=True)}}
 
 
 if __name__ == "__main__":

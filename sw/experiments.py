@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benn_fpga import nets, presets
+from benn_fpga import analysis, nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.sw import noise, stability
 from benn_fpga.sw.report import Claim, Line, Report, mean
@@ -86,16 +86,6 @@ class Scores:
         return [curve[-1] for curve in self.curves]
 
 
-def _curve(trained, x, y):
-    """Shares of frames that members alone, and the first 1, 2, ... together, get right."""
-    scores = evaluate(trained.network, trained.encoder, x)
-    members = (scores.argmax(axis=2).T == y).mean(axis=1)
-    if trained.vote == "hard":
-        scores = scores.argmax(axis=2)[:, :, None] == np.arange(scores.shape[2])
-    totals = (scores * np.asarray(trained.vote_weights)[:, None]).cumsum(axis=1)
-    return float(members.mean()), (totals.argmax(axis=2).T == y).mean(axis=1).tolist()
-
-
 def _measure(setting, **options):
     """Train with every seed and measure on the test part."""
     single, curves, bits, operations = [], [], 0, 0
@@ -103,9 +93,9 @@ def _measure(setting, **options):
         trained = learn(setting.data, seed=seed, progress=False, **_fitting(setting, options))
         model = trained.export(setting.data.x_valid[:_PROVED])
         bits, operations = model.weight_bits, model.operations
-        alone, curve = _curve(trained, setting.data.x_test, setting.data.y_test)
-        single.append(alone)
-        curves.append(curve)
+        scores = evaluate(trained.network, trained.encoder, setting.data.x_test)
+        single.append(float((scores.argmax(axis=2) == setting.data.y_test[:, None]).mean()))
+        curves.append(analysis.curve(model, scores, setting.data.y_test))
         setting.advance(1)
     return Scores(single, curves, bits, operations)
 

@@ -1,0 +1,131 @@
+"""Long training runs, each a `benn-fpga train` command; what each reaches is kept in docs/results.
+
+    python examples/runs.py            the names, and which have a record
+    python examples/runs.py 'mnist-*'  run those that have none of this command
+
+The record has the accuracy of the exported integers on the test part, and the minutes of CPU. The
+models stay in build/runs, and so does the checkpoint of a run that was interrupted: start it again,
+and it goes on.
+"""
+
+import fnmatch
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benn_fpga import console
+from benn_fpga.errors import BennError
+from benn_fpga.guard import guard
+from benn_fpga.output import write_atomically
+
+RECORDS = Path("docs/results/runs")
+MODELS = Path("build/runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run.
+
+    Members
+    -------
+    dataset, options : of `benn-fpga train`
+    goal : what the vote is to reach on the test part, in percent; None if there is no such figure
+    rival : whose figure that is
+    """
+
+    dataset: str
+    options: str
+    goal: float | None = None
+    rival: str = ""
+
+    def command(self, path="m.benn"):
+        return ["train", self.dataset, *self.options.split(), "-o", path]
+
+
+RUNS = {
+    "mnist-tfc-1": Run("mnist", "--net tfc --ensemble single", 93.17, "Brevitas TFC_1W1A"),
+}
+
+
+def record(name):
+    """What :func:`run` kept of ``RUNS[name]``, or None if there is nothing of its command."""
+    try:
+        found = json.loads((RECORDS / f"{name}.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return found if found.get("command") == text(RUNS[name]) else None
+
+
+def text(run):
+    return " ".join(["benn-fpga", *run.command()])
+
+
+def benn_fpga(*command, **options):
+    done = subprocess.run([sys.executable, "-m", "benn_fpga", *command], check=False, **options)
+    if done.returncode:
+        raise BennError(f"benn-fpga {' '.join(command)} failed; see above")
+    return done.stdout
+
+
+def _cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(name):
+    """Train, measure on the test part, and keep the record."""
+    told = RUNS[name]
+    print(f"{name}: {text(told)}", flush=True)
+    MODELS.mkdir(parents=True, exist_ok=True)
+    path = str(MODELS / f"{name}.benn")
+    resumed = Path(f"{path}.checkpoint").exists()
+    before = _cpu()
+    benn_fpga(*told.command(path), *(["--resume"] if resumed else []))
+    seconds = _cpu() - before
+    found = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
+    facts = json.loads(benn_fpga("info", path, "--json", stdout=subprocess.PIPE))
+    kept = {
+        "command": text(told),
+        "cpu_seconds": None if resumed else round(seconds),
+        **{key: facts[key] for key in ("members", "weight_bits", "model_sha256", "provenance")},
+        **{key: found[key] for key in ("frames", "accuracy", "member_accuracy", "curve")},
+    }
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    write_atomically(RECORDS / f"{name}.json", json.dumps(kept, indent=1).encode() + b"\n")
+
+
+def rows(names):
+    for name in names:
+        found, told = record(name), RUNS[name]
+        goal = "" if told.goal is None else f"{told.goal:.2f} ({told.rival})"
+        if found is None:
+            yield name, "-", "-", "-", "-", goal, text(told)
+        else:
+            alone, seconds = found["member_accuracy"], found["cpu_seconds"]
+            yield (name, f"{found['weight_bits'] / 1e6:.3f}",
+                   f"{100 * sum(alone) / len(alone):.2f}", f"{100 * found['accuracy']:.2f}",
+                   "-" if seconds is None else f"{seconds / 60:.0f}", goal, found["command"])
+
+
+COLUMNS = ("run", ">Mbit of weights", ">member alone, %", ">vote, %", ">minutes of CPU",
+           "to reach", "command")
+
+
+def main():
+    patterns = sys.argv[1:]
+    names = [name for name in RUNS if not patterns or
+             any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    if not names:
+        raise BennError(f"no run is called {' or '.join(patterns)}; there are {', '.join(RUNS)}")
+    for name in names if patterns else ():
+        if record(name) is None:
+            run(name)
+    console.show([console.table("Runs", COLUMNS, rows(names))])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guard("runs", main))
