@@ -13,7 +13,6 @@ from benn_fpga.guard import complain, guard
 from benn_fpga.inputs import open_regular
 from benn_fpga.output import check_file
 from benn_fpga.presets import (
-    AUGMENTS,
     DEFAULTS,
     ENSEMBLES,
     EXPERIMENTS,
@@ -485,8 +484,9 @@ def _parser():
                          help="times that training sees the data")
         sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
         sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
-        sub.add_argument("--augment", choices=AUGMENTS,
-                         help="move images, or move and mirror them, anew in every epoch")
+        sub.add_argument("--augment", metavar="MOVES",
+                         help="crop[:PIXELS] shifts images, flip mirrors them, crop+flip does "
+                              "both, anew in every epoch")
         sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
 
     sub = verb(train, "train", "train an ensemble and write its model file", _defaults())

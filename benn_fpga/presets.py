@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["AUGMENTS", "BOOSTS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
+__all__ = ["BOOSTS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
            "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
            "Defaults", "defaults", "encoder"]
 
@@ -16,7 +16,6 @@ BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
 ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
 SCHEDULES = ("indep", "seq")
 REWEIGHTS = ("sample", "loss")
-AUGMENTS = ("crop", "crop+flip")
 MEMBERS = 8
 
 MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}

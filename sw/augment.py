@@ -6,19 +6,49 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-__all__ = ["Frames", "draw"]
+from benn_fpga.errors import BennError
 
-_PART = 8  # a frame is shifted by at most this part of its side
+__all__ = ["Frames", "Moves", "moves"]
 
-
-def _reach(side):
-    return max(1, side // _PART)
+_PART = 8  # a frame is shifted by at most this part of its side, if no number is given
 
 
-def draw(rng, count, shape, flip):
-    """(count, 3): shift down, shift right, and whether to mirror, of images of ``shape``."""
-    down, right = (rng.integers(-_reach(side), _reach(side) + 1, count) for side in shape[:2])
-    return torch.from_numpy(np.stack([down, right, rng.integers(0, 1 + flip, count)], axis=1))
+@dataclass(frozen=True)
+class Moves:
+    """How far images may be shifted down or up, right or left, and whether to mirror them."""
+
+    down: int
+    right: int
+    flip: bool
+
+    def draw(self, rng, count):
+        """(count, 3): shift down, shift right, and whether to mirror."""
+        down, right = (rng.integers(-reach, reach + 1, count) for reach in (self.down, self.right))
+        return torch.from_numpy(np.stack([down, right, rng.integers(0, 1 + self.flip, count)],
+                                         axis=1))
+
+
+def moves(name, shape):
+    """The :class:`Moves` that ``name`` means for data of ``shape``.
+
+    ``crop`` shifts by up to an eighth of each side, ``crop:2`` by up to 2 pixels, ``flip`` mirrors;
+    ``crop+flip`` does both.
+    """
+    parts = name.split("+")
+    crop = [part for part in parts if part != "flip"]
+    kind, colon, pixels = crop[0].partition(":") if crop else ("", "", "")
+    whole = pixels.isascii() and pixels.isdigit() and len(pixels) < 9 and int(pixels) > 0
+    if len(crop) > 1 or len(parts) > len(crop) + 1 or (crop and kind != "crop") or \
+            (colon and not whole):
+        raise BennError(f"Augment must be crop, crop:PIXELS, flip or crop+flip, not {name!r}")
+    if len(shape) != 3:
+        raise BennError(f"Augment moves images, but the data are rows of {shape[0]} features")
+    if whole and int(pixels) >= min(shape[:2]):
+        raise BennError(f"Augment can not shift images of {shape[0]} x {shape[1]} by {pixels} "
+                        f"pixels")
+    down, right = (int(pixels) if whole else max(1, side // _PART) if crop else 0
+                   for side in shape[:2])
+    return Moves(down, right, "flip" in parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +65,7 @@ class Frames:
     bits: int
 
     def batch(self, frames, moves=None):
-        """Inputs of these frames, in float, moved by (..., 3) as :func:`draw` gives it."""
+        """Inputs of these frames, in float, moved by (..., 3) as :meth:`Moves.draw` gives it."""
         x = self.x[frames]
         if moves is not None:
             x = self._moved(x.flatten(0, -4), moves.flatten(0, -2)).unflatten(0, frames.shape)
@@ -43,7 +73,7 @@ class Frames:
 
     def _moved(self, x, moves):
         rows, columns = x.shape[2:]
-        down, right = _reach(rows), _reach(columns)
+        down, right = moves[:, :2].abs().amax(0).tolist()
         padded = functional.pad(x.permute(0, 2, 3, 1), (0, 0, right, right, down, down),
                                 value=1 - (1 << self.bits))
         at = torch.arange(columns).expand(len(x), -1)

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from benn_fpga.presets import BOOSTS
-from benn_fpga.sw import augment, boost
-from benn_fpga.sw.augment import Frames
+from benn_fpga.sw import boost
+from benn_fpga.sw.augment import Frames, Moves
 from benn_fpga.sw.checkpoint import Checkpoint
 from benn_fpga.sw.fit import CrossEntropy, LeastSquares, Teacher, diverged, fit, restore
 from benn_fpga.sw.network import Network
@@ -29,7 +29,7 @@ class Job:
     inputs, y : training frames and their classes
     seed : all that is drawn follows from it
     epochs, lr, batch : as in :func:`benn_fpga.sw.fit.fit`
-    moves : shape of the images if they are to be moved, and whether to mirror them
+    moves : how images are moved, or None
     teacher : to learn from, or None
     workers, threads : members trained side by side, and threads of PyTorch for each
     checkpoint : what is kept of them on disk
@@ -46,7 +46,7 @@ class Job:
     epochs: int
     lr: float
     batch: int
-    moves: tuple | None = None
+    moves: Moves | None = None
     teacher: Teacher | None = None
     workers: int = 1
     threads: int = 1
@@ -191,10 +191,9 @@ class Job:
     def _moves(self, group):
         if self.moves is None:
             return None
-        image, flip = self.moves
 
         def moves(epoch, shape):
             rng = self._rng(_MOVES, group[0], epoch)
-            return augment.draw(rng, shape.numel(), image, flip).unflatten(0, shape)
+            return self.moves.draw(rng, shape.numel()).unflatten(0, shape)
         return moves
 

@@ -17,7 +17,6 @@ from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SUM, Dense
 from benn_fpga.presets import (
-    AUGMENTS,
     BOOSTS,
     ENSEMBLES,
     FLOATS,
@@ -28,7 +27,7 @@ from benn_fpga.presets import (
 )
 from benn_fpga.spec import MAX_MEMBERS, VOTES, Encoder, Ensemble, Member
 from benn_fpga.sw import boost, export
-from benn_fpga.sw.augment import Frames
+from benn_fpga.sw.augment import Frames, moves
 from benn_fpga.sw.checkpoint import Checkpoint
 from benn_fpga.sw.ensemble import Job
 from benn_fpga.sw.fit import Teacher
@@ -111,8 +110,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
     kind, bits, wbits, abits : see :func:`benn_fpga.nets.kind`
     width, recipe : see :func:`benn_fpga.nets.build`
     vote : ``soft``, sums of scores, or ``hard``
-    augment : ``crop`` shifts images by up to an eighth of their side, ``crop+flip`` mirrors them
-        too, as True does
+    augment : see :func:`benn_fpga.sw.augment.moves`; True is ``crop+flip``
     distill : True to learn from an ensemble of float networks too, which is trained first, for as
         many epochs; or a number of epochs for it
     checkpoint : file to go on from after an interruption, with ``resume``; it is left for
@@ -140,9 +138,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
     workers = len(os.sched_getaffinity(0)) if workers is None else workers
     teacher_epochs = options["epochs"] if distill is True else distill or 0
     _check_numbers(members, options, threads, workers, seed, distill)
-    if augment and len(dataset.shape) != 3:
-        raise BennError(f"Augment moves images, but the data are rows of {dataset.shape[0]} "
-                        f"features")
+    moved = None if augment in (None, False) else moves(augment, dataset.shape)
 
     coder = presets.encoder(options["encoder"], dataset.shape, dataset.bits, dataset.high,
                             dataset.x_train)
@@ -178,8 +174,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
     saved = Checkpoint(checkpoint, {**settings, "training frames": _digest(dataset)}, resume)
     job = Job(layers, recipe, chosen, Frames(values(coder, dataset.x_train), coder.element_bits),
               torch.from_numpy(dataset.y_train), seed, options["epochs"], float(options["lr"]),
-              options["batch"], (dataset.shape, augment == "crop+flip") if augment else None,
-              workers=workers, threads=threads, checkpoint=saved)
+              options["batch"], moved, workers=workers, threads=threads, checkpoint=saved)
     total = members * options["epochs"] + TEACHERS * teacher_epochs
     try:
         with _threads(threads), bar("train", total, progress) as tick:
@@ -217,9 +212,8 @@ def _settle(kind, recipe, ensemble, schedule, reweight, vote, augment, distill):
                             "not draw frames by them; use reweight loss")
     elif ensemble in BOOSTS:
         reweight = "loss" if ensemble == "logitboost" else "sample"
-    if augment:
-        augment = "crop+flip" if augment is True else augment
-        one_of("Augment", augment, AUGMENTS)
+    if augment is True:
+        augment = "crop+flip"
     if distill and ensemble == "logitboost":
         raise BennError("Ensemble logitboost fits a step of its own, not classes; it can not "
                         "distill")

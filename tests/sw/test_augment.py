@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 import torch
 
+from benn_fpga.errors import BennError
 from benn_fpga.sw import augment
 from benn_fpga.sw.augment import Frames
 
@@ -31,11 +33,31 @@ def test_every_member_has_its_own_moves():
     assert both[0, :, 0].int().tolist() == [moved(1, 0, 0), moved(0, 0, 1)]
 
 
-def test_reach_is_an_eighth_of_the_side():
-    moves = augment.draw(np.random.default_rng(0), 9999, (32, 8, 3), flip=True)
-    assert moves.amin(0).tolist() == [-4, -1, 0]
-    assert moves.amax(0).tolist() == [4, 1, 1]
-    assert not augment.draw(np.random.default_rng(0), 99, (8, 8, 1), flip=False)[:, 2].any()
+@pytest.mark.parametrize(("name", "least", "most"), [
+    ("crop+flip", [-4, -1, 0], [4, 1, 1]),
+    ("crop", [-4, -1, 0], [4, 1, 0]),
+    ("crop:2", [-2, -2, 0], [2, 2, 0]),
+    ("flip+crop:7", [-7, -7, 0], [7, 7, 1]),
+    ("flip", [0, 0, 0], [0, 0, 1]),
+])
+def test_reach(name, least, most):
+    found = augment.moves(name, (32, 8, 3)).draw(np.random.default_rng(0), 9999)
+    assert (found.amin(0).tolist(), found.amax(0).tolist()) == (least, most)
+
+
+@pytest.mark.parametrize("name", [
+    "", "turn", "crop:", "crop:0", "crop:-1", "crop:x", "crop+", "crop+crop", "flip+flip", "flip:1",
+    "crop+flip+crop", "crop:1+turn",
+])
+def test_unknown_moves(name):
+    with pytest.raises(BennError, match=f"^Augment must be crop, .* not {name!r}$".replace(
+            "+", r"\+")):
+        augment.moves(name, (8, 8, 1))
+
+
+def test_a_shift_out_of_the_image():
+    with pytest.raises(BennError, match=r"^Augment can not shift images of 9 x 8 by 8 pixels$"):
+        augment.moves("crop:8", (9, 8, 1))
 
 
 def test_images_stay_channels_last():

@@ -312,7 +312,7 @@ def test_interrupt_passes_out(digits, together):
     ({"distill": True, "ensemble": "logitboost"}, "Ensemble logitboost fits a step of its own, not "
       "classes; it can not distill"),
     ({"distill": -1}, "Distill must be a number of epochs, not -1"),
-    ({"augment": "turn"}, "Augment must be one of crop, crop+flip, not 'turn'"),
+    ({"augment": "turn"}, "Augment must be crop, crop:PIXELS, flip or crop+flip, not 'turn'"),
     ({"kind": "xnor-net", "recipe": "hw"},
      "Kind xnor-net has recipe paper, not hw; for another use kind sb"),
     ({"kind": "dorefa", "recipe": "x", "bits": 2},
