@@ -3,9 +3,13 @@
 import sys
 from pathlib import Path
 
+import runs
+
 from benn_fpga import presets
 from benn_fpga.guard import guard
 from benn_fpga.sw import report
+from benn_fpga.sw.experiments import VOTES_AXES
+from benn_fpga.sw.report import Claim, Line, Report
 
 RESULTS = Path("docs/results")
 PAGE = Path("docs/results.md")
@@ -22,10 +26,10 @@ def table(columns, rows):
 
 
 def section(found, name):
-    settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
+    settings = "".join(f"; {key} {value}" for key, value in found.settings.items())
     return "\n\n".join([
         f"## {found.title}",
-        f"`{found.command}` ({found.seconds:.0f} s; {settings})",
+        f"`{found.command}` ({found.seconds:.0f} s{settings})",
         table(found.columns, found.rows),
         f"![{found.title}](results/{name}.svg)",
         *(f"* {claim.text}. Paper: {claim.paper}. Here: {claim.ours}. **It {HELD[claim.held]}.**"
@@ -33,9 +37,39 @@ def section(found, name):
     ])
 
 
+GROUPS = {
+    "mnist": "MNIST: dense members",
+    "fashion": "Fashion-MNIST: at most 3 Mbit of weights",
+    "cifar10-nano": "CIFAR-10: NIN of a tenth of the width",
+    "cifar10-tiny": "CIFAR-10: NIN of half the width",
+}
+
+
+def group(prefix, title):
+    """The records of runs whose names start with ``prefix`` as a report, or None without any."""
+    names = [name for name in runs.RUNS if name.startswith(f"{prefix}-") and runs.record(name)]
+    found = {name: runs.record(name) for name in names}
+    if not found:
+        return None
+    claims = [Claim(f"{name} reaches the figure of: {told.rival}", f"{told.goal:.2f}",
+                    f"{100 * found[name]['accuracy']:.2f}",
+                    100 * found[name]["accuracy"] >= told.goal)
+              for name in names if (told := runs.RUNS[name]).goal is not None]
+    return Report(
+        name=f"runs-{prefix}", title=title, command=f"python examples/runs.py '{prefix}-*'",
+        columns=[*(column.strip(">") for column in runs.COLUMNS), "command"],
+        rows=[[*row, f"`{found[row[0]]['command']}`"] for row in runs.rows(names)],
+        claims=claims, axes=VOTES_AXES,
+        lines=[Line(name, list(range(1, len(item["curve"]) + 1)),
+                    [100 * share for share in item["curve"]]) for name, item in found.items()],
+        seconds=sum(item["cpu_seconds"] or 0 for item in found.values()))
+
+
 def main():
     names = sorted((path.stem for path in RESULTS.glob("*.json")), key=_order)
     found = {name: report.read(RESULTS / f"{name}.json") for name in names}
+    found |= {f"runs-{prefix}": item for prefix, title in GROUPS.items()
+              if (item := group(prefix, title)) is not None}
     claims = [(claim.text, claim.paper, claim.ours, HELD[claim.held],
                f"[{name}](#{_anchor(item.title)})")
               for name, item in found.items() for claim in item.claims]
@@ -52,7 +86,7 @@ def main():
     for name, item in found.items():
         report.draw(item, RESULTS / f"{name}.svg")
     PAGE.write_text(page)
-    print(f"{PAGE}: {len(found)} experiments, {len(claims)} claims")
+    print(f"{PAGE}: {len(found)} tables, {len(claims)} claims")
     return 0
 
 
