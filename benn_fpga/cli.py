@@ -171,12 +171,15 @@ def info(args):
         "weight_bits": model.weight_bits,
         "provenance": model.provenance,
     }
-    layers = [(n, layer.inputs, layer.outputs, layer.input_bits, layer.weight_bits,
-               layer.output_bits or "scores", f"{layer.stored_bits:,}")
+    last = len(model.layers) - 1
+    layers = [(n, layer.kind, _shape(layer.input_shape), _shape(layer.output_shape),
+               layer.input_bits or "integers", getattr(layer, "weight_bits", ""),
+               layer.output_bits or ("scores" if n == last else "integers"),
+               f"{layer.stored_bits:,}")
               for n, layer in enumerate(model.layers)]
     shown = ", ".join(map(str, votes[:16])) + (", ..." if len(votes) > 16 else "")
     facts = [
-        ("input", f"{' x '.join(map(str, encoder['shape']))} values of {encoder['bits']} bit"),
+        ("input", f"{_shape(encoder['shape'])} values of {encoder['bits']} bit"),
         ("encoder", _encoder(model.encoder)),
         ("members", len(votes)),
         ("vote", f"{model.vote}, weights {shown}"),
@@ -188,12 +191,16 @@ def info(args):
     # What was asked of the encoder is left out: the facts say what it is.
     origin = [(key, value if isinstance(value, str) else json.dumps(value))
               for key, value in sorted(model.provenance.items()) if key != "encoder"]
-    columns = (">layer", ">inputs", ">outputs", ">input bits", ">weight bits", ">output bits",
+    columns = (">layer", "kind", ">reads", ">gives", ">input bits", ">weight bits", ">output bits",
                ">bits per member")
     tables = [console.table(args.model, ("", ""), facts), console.table("Layers", columns, layers)]
     if origin:
         tables.append(console.table("Where it comes from", ("", ""), origin))
     return Outcome(data, tables)
+
+
+def _shape(shape):
+    return " x ".join(map(str, shape))
 
 
 def _encoder(encoder):

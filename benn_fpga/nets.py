@@ -21,7 +21,7 @@ EDGE_BITS = 8  # of the first and last layer of the kind sb, and of pixels
 UNIT = 32  # what a standard deviation of a residual's sums becomes
 RESIDUAL_BITS = 12
 MAX_SCORE = (1 << 21) - 1  # 512 members of such scores have a vote of 32 bits
-_GAIN_BITS = 12  # of the gain that brings a typical sum to UNIT
+_GAIN_BITS = 9  # of the gain that brings a typical sum to UNIT; weights may be 60 times smaller
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,15 @@ RUNS = {
 
 def record(name):
     """What :func:`run` kept of ``RUNS[name]``, or None if there is nothing of its command."""
+    found = _read(RECORDS / f"{name}.json")
+    return found if found and found["command"] == text(RUNS[name]) else None
+
+
+def _read(path):
     try:
-        found = json.loads((RECORDS / f"{name}.json").read_text())
+        return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return found if found.get("command") == text(RUNS[name]) else None
 
 
 def text(run):
@@ -92,6 +96,15 @@ def benn_fpga(*command, **options):
     return done.stdout
 
 
+def _train(told, path):
+    """Train into ``path``; seconds of CPU, None if a part of the run was before an interruption."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    resumed = Path(f"{path}.checkpoint").exists()
+    before = _cpu()
+    benn_fpga(*told.command(path), *(["--resume"] if resumed else []))
+    return None if resumed else round(_cpu() - before)
+
+
 def _cpu():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -101,17 +114,15 @@ def run(name):
     """Train, measure on the test part, and keep the record."""
     told = RUNS[name]
     print(f"{name}: {text(told)}", flush=True)
-    MODELS.mkdir(parents=True, exist_ok=True)
-    path = str(MODELS / f"{name}.benn")
-    resumed = Path(f"{path}.checkpoint").exists()
-    before = _cpu()
-    benn_fpga(*told.command(path), *(["--resume"] if resumed else []))
-    seconds = _cpu() - before
+    path, trained = str(MODELS / f"{name}.benn"), MODELS / f"{name}.json"
+    done = _read(trained)
+    if done is None or done["command"] != text(told) or not Path(path).exists():
+        done = {"command": text(told), "cpu_seconds": _train(told, path)}
+        write_atomically(trained, json.dumps(done).encode())
     found = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
     facts = json.loads(benn_fpga("info", path, "--json", stdout=subprocess.PIPE))
     kept = {
-        "command": text(told),
-        "cpu_seconds": None if resumed else round(seconds),
+        **done,
         **{key: facts[key] for key in ("members", "weight_bits", "model_sha256", "provenance")},
         **{key: found[key] for key in ("frames", "accuracy", "member_accuracy", "curve")},
     }

@@ -30,6 +30,7 @@ LOGIT_SHRINKAGE = 0.25  # 0.1, 0.25, 0.5 and 1 tried on digits, with 0 to 2 hidd
 MARGIN = 1e-3  # the error rate is kept this far from 0 and from chance
 VOTE_BITS = (6, 10)  # from, to
 MAX_RESPONSE = 4.0  # of a Newton step
+TINY = 1e-300  # a weight that is divided by
 
 
 def chance(scheme, classes):
@@ -48,7 +49,7 @@ def step(scheme, weights, missed, classes):
     vote = SAMME_SHRINKAGE * (odds + math.log(classes - 1)) if scheme == "boost-d" else odds / 2
     rise = np.exp(np.where(missed, vote, -vote))
     if scheme == "boost-b":
-        return error, vote, 1 / ((1 / weights - 1) / rise + 1)
+        return error, vote, 1 / ((1 / weights.clip(min=TINY) - 1) / rise + 1)
     if scheme == "boost-c":
         rest = (1 - weights) / rise
         return error, vote, (1 - rest * (len(rest) / 10 / rest.sum())).clip(min=0)

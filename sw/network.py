@@ -30,7 +30,7 @@ EPSILON = 1e-5
 MIN_GAIN = 0.01
 INIT = 0.1  # latent weights start in ±INIT: near enough to zero for the first steps to flip them
 _CHUNK = 1 << 22  # values computed in one step outside training
-_ESTIMATE = 1 << 28  # values that are kept when batch norm is estimated
+_ESTIMATE = 1 << 27  # values of a layer of a member that are kept when batch norm is estimated
 
 
 def values(encoder, x):
@@ -112,7 +112,7 @@ class Norm(nn.Module):
     def set(self, chunks):
         """Mean and variance of all that the chunks hold.
 
-        Sums of whole numbers are whole numbers in float64 too: no order of adding matters.
+        Sums of whole numbers are whole numbers in float64 too: no order of adding them matters.
         """
         count = total = square = 0
         for x in chunks:
@@ -142,6 +142,9 @@ class Products(nn.Module):
         self.real = kind.float_weights
         self.weight = nn.Parameter(torch.zeros(members, spec.outputs, spec.inputs))
         self.scaled = scaled
+        # The paper's weights have no mean over the channels at any place, but for a first layer of
+        # more bits; and a mean of one channel is the weight itself.
+        self.centred = scaled and spec.weight_bits == kind.weight_bits and self._channels() > 1
         self._outside = outside  # what the taps outside an image read
         if self.scaled:
             self.bias = nn.Parameter(torch.zeros(members, spec.outputs))
@@ -211,7 +214,7 @@ class Products(nn.Module):
     def clamp(self):
         if self.real:
             return
-        if self.scaled:  # the paper's weights have no mean over the channels at any place
+        if self.centred:
             shape = (*self.weight.shape[:2], -1, self._channels())
             self.weight.sub_(self.weight.view(shape).mean(3, keepdim=True)
                              .expand(shape).reshape(self.weight.shape))
@@ -304,26 +307,38 @@ class Residual(nn.Module):
 
     def integers(self):
         """Gain and bias (K, channels) that run, float64."""
-        scale = self.scale() * UNIT
-        gain = torch.round(scale * (1 << self.spec.shift)).clamp(-MAX_GAIN, MAX_GAIN)
-        return gain, torch.round(self.beta.double() * UNIT - self.mean * scale)
+        return self._integers(self.scale(), self.mean)
+
+    def _integers(self, scale, mean):
+        size = 1 << self.spec.shift
+        gain = torch.round(scale * UNIT * size).clamp(-MAX_GAIN, MAX_GAIN)
+        return gain, torch.round(self.beta.double() * UNIT - mean * gain / size)
+
+    def _scaled(self, x, gain, bias):
+        """What the integers make of ``x``, in float64."""
+        size = 1 << self.spec.shift
+        gain, bias = (_per_channel(constant, x) for constant in (gain, bias))
+        return (torch.floor((x.double() * gain + size // 2) / size) + bias).clamp(
+            -self.spec.top, self.spec.top)
 
     def statistics(self, x):
         return x
 
     def forward(self, x):
-        if self.training:
-            unit = 1 if self.real else UNIT
-            y = functional.batch_norm(x, None, None, self.gain.flatten() * unit,
-                                      self.beta.flatten() * unit, training=True, eps=EPSILON)
-            return y if self.real else quantize.whole(
-                functional.hardtanh(y, -self.spec.top, self.spec.top))
+        if not self.training:
+            return self.normed(x).float() if self.real else self._scaled(x, *self.integers())
+        unit = 1 if self.real else UNIT
+        y = functional.batch_norm(x, None, None, self.gain.flatten() * unit,
+                                  self.beta.flatten() * unit, training=True, eps=EPSILON)
         if self.real:
-            return self.normed(x).float()
-        size = 1 << self.spec.shift
-        gain, bias = (_per_channel(constant, x) for constant in self.integers())
-        y = torch.floor((x.double() * gain + size // 2) / size)
-        return (y + bias).clamp(-self.spec.top, self.spec.top)
+            return y
+        y = functional.hardtanh(y, -self.spec.top, self.spec.top)
+        with torch.no_grad():  # forward as it will run, by the statistics of the batch
+            var, mean = (part.double().view(self.mean.shape) for part in
+                         torch.var_mean(x, (0, 2, 3), correction=0))
+            scale = self.gain.double() / torch.sqrt(var + EPSILON)
+            value = self._scaled(x, *self._integers(scale, mean)).float()
+        return quantize.instead(y, value)
 
 
 class Shift(nn.Module):
@@ -454,12 +469,14 @@ class Network(nn.Module):
         """Set mean and variance of every batch norm to those over the inputs ``x``.
 
         Layer by layer, each reading what the finished ones before it give; of the inputs only as
-        many as these outputs can be kept of.
+        many as these outputs can be kept of, at even distances.
         """
         self.eval()
-        largest = max(math.prod(spec.output_shape) for spec in self.specs) * self.members
-        parts = x[:max(1, _ESTIMATE // largest)].split(max(1, _CHUNK // largest))
-        outputs = {None: parts}
+        largest = max(math.prod(spec.output_shape) for spec in self.specs)
+        count = min(len(x), max(1, _ESTIMATE // largest))
+        if count < len(x):
+            x = x[torch.arange(count) * len(x) // count]
+        outputs = {None: x.split(max(1, _CHUNK // (largest * self.members)))}
         for n, layer in enumerate(self.layers):
             inputs = list(zip(*(outputs[source] for source in self._inputs[n]), strict=True))
             norm = layer if isinstance(layer, Residual) else getattr(layer, "norm", None)

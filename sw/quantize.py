@@ -8,7 +8,7 @@ import torch
 
 from benn_fpga import batchnorm
 
-__all__ = ["activation", "codes", "sign", "weight", "whole"]
+__all__ = ["activation", "codes", "instead", "sign", "weight"]
 
 _FEW = 7  # bounds that are compared one by one
 
@@ -72,6 +72,6 @@ def weight(latent, levels):
     return _StraightThrough.apply(scaled, lambda y: _odd(y, levels))
 
 
-def whole(y):
-    """``y`` rounded."""
-    return _StraightThrough.apply(y, torch.round)
+def instead(y, value):
+    """``value`` forward, with the gradient of ``y``."""
+    return _StraightThrough.apply(y, lambda _: value)
