@@ -51,7 +51,7 @@ def group(prefix, title):
     found = {name: runs.record(name) for name in names}
     if not found:
         return None
-    claims = [Claim(f"{name} reaches the figure of: {told.rival}", f"{told.goal:.2f}",
+    claims = [Claim(f"{name} reaches {told.goal:.2f} %", told.beside,
                     f"{100 * found[name]['accuracy']:.2f}",
                     100 * found[name]["accuracy"] >= told.goal)
               for name in names if (told := runs.RUNS[name]).goal is not None]
