@@ -99,11 +99,15 @@ def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resum
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares of frames that a network gets right, on the validation and on the test part."""
+    """Shares of frames that a network gets right, on the validation and on the test part.
+
+    ``frames``: of the test part. ``weight_bits``: of all members; None of float weights.
+    """
 
     valid: float
     test: float
     frames: int
+    weight_bits: int | None
 
 
 def measure(dataset, *, limit=None, data_dir=None, progress=None, **options):
@@ -116,9 +120,12 @@ def measure(dataset, *, limit=None, data_dir=None, progress=None, **options):
 
 
 def _measured(found, trained):
+    network = trained.network
+    bits = None if network.kind.float_weights else \
+        network.members * sum(spec.stored_bits for spec in network.specs)
     return Measured(float((trained.predict(found.x_valid) == found.y_valid).mean()),
                     float((trained.predict(found.x_test) == found.y_test).mean()),
-                    len(found.x_test))
+                    len(found.x_test), bits)
 
 
 def compare(model, dataset, *, limit=None, data_dir=None, progress=None):
@@ -153,6 +160,9 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
     with _extra("train"):
         from benn_fpga.sw import data, experiments
         from benn_fpga.sw.progress import bar
+    given = {key: value for key, value in {**options, "members": members}.items()
+             if value is not None}
+    experiments.check(name, given)
     dataset = dataset or ("digits" if quick else "mnist")
     found = data.load(dataset, data_dir, limit, show=progress)
     setting = experiments.setting(found, quick=quick, seeds=seeds, members=members, **options)

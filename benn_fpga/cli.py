@@ -100,10 +100,19 @@ def train(args):
     if args.compare:
         rivals = api.compare(model, args.dataset, **common)
         data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
+        along = api.eval(model, args.dataset, data_dir=args.data_dir, progress=False).curve
+        data["test_curve"] = along
+        own = [(f"this ensemble, {len(members)} members", data["accuracy"], along[-1],
+                model.weight_bits)]
+        if found.chosen < len(members):
+            own.append((f"its first {found.chosen}", max(found.curve), along[found.chosen - 1],
+                        model.weight_bits // len(members) * found.chosen))
+        own += [(name, rival.valid, rival.test, rival.weight_bits)
+                for name, rival in rivals.items()]
         tables.append(console.table(
-            "Compared with, on the same data", ("", ">validation", ">test"),
-            [(name, console.percent(rival.valid), console.percent(rival.test))
-             for name, rival in rivals.items()]))
+            "Compared, on the same data", ("", ">weight bits", ">validation", ">test"),
+            [(name, f"{bits:,}", console.percent(valid), console.percent(test))
+             for name, valid, test, bits in own]))
     if args.plot is not None:
         from benn_fpga.sw import report
         report.draw(report.curve(found, data.get("compared", {}), args.dataset), args.plot)
@@ -116,6 +125,10 @@ def _train_float(args, given, common):
     if args.output is not None:
         raise BennError(f"kind {args.kind} computes in float, which no hardware here does: it can "
                         f"be trained and measured, but not written; leave out -o")
+    for option in ("plot", "compare", "resume"):
+        if getattr(args, option):
+            raise BennError(f"--{option} is for networks that are written to a file; kind "
+                            f"{args.kind} is only measured")
     found = api.measure(args.dataset, **common, **given)
     data = {"kind": args.kind, "frames": found.frames, "accuracy": found.test,
             "validation_accuracy": found.valid}
@@ -135,17 +148,16 @@ def experiment(args):
     found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
                            members=args.members, limit=args.limit, data_dir=args.data_dir,
                            progress=_progress(args), command=command, **given)
+    from benn_fpga.sw import report
     files = {}
     if args.output is not None:
-        from benn_fpga.sw import report
         files = {kind: os.path.join(args.output, f"{args.name}.{kind}") for kind in ("json", "svg")}
         report.write(found, files["json"])
         report.draw(found, files["svg"])
-    held = {True: "yes", False: "no", None: "?"}
     return Outcome({**found.describe(), "files": files}, [
         console.table(found.title, found.columns, found.rows),
         console.table("Claims of the paper", ("", "paper", "here", "held"),
-                      [(claim.text, claim.paper, claim.ours, held[claim.held])
+                      [(claim.text, claim.paper, claim.ours, report.HELD[claim.held])
                        for claim in found.claims]),
         *([console.table("", ("", ""), [("written to", files["json"]), ("", files["svg"])])]
           if files else []),
@@ -525,7 +537,7 @@ def _parser():
     sub.add_argument("--data-dir", metavar="DIR",
                      help="where the data files are (default: $BENN_DATA, else download)")
     sub.add_argument("--seeds", metavar="N", type=_count,
-                     help="runs of each network (default: 3; 2 if quick)")
+                     help="runs of each network (default: 3)")
     network(sub)
     sub.add_argument("-o", "--output", metavar="DIR", help="write table and plot there")
 

@@ -14,10 +14,11 @@ from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_BITS, Add, Conv, Dense, MaxPool, Scale, SumPool
 from benn_fpga.presets import KINDS, MLPS, NETS, RECIPES, RIVALS
 
-__all__ = ["Kind", "build", "kind"]
+__all__ = ["MAX_WIDTH", "Kind", "build", "deviation", "kind"]
 
 EDGE_BITS = 8  # of the first and last layer of the kind sb, and of pixels
 
+MAX_WIDTH = 1024
 UNIT = 32  # what a standard deviation of a residual's sums becomes
 RESIDUAL_BITS = 12
 MAX_SCORE = (1 << 21) - 1  # 512 members of such scores have a vote of 32 bits
@@ -67,6 +68,11 @@ class Kind:
             use = self.encoder("threshold or thermometer")
             raise BennError(f"Kind {self.name} reads inputs of {reads} bit, but encoder {name} "
                             f"gives {encoder.element_bits}; use {use}, or another kind")
+
+
+def deviation(bits):
+    """Standard deviation of odd integers drawn evenly from all that ``bits`` can hold."""
+    return math.sqrt((4 ** bits - 1) / 3)
 
 
 def _quantised(name, weights, activations):
@@ -176,8 +182,8 @@ def build(name, encoder, classes, kind=Kind("ab"), *, width=1.0, recipe="hw"):  
     recipe : one of :data:`benn_fpga.presets.RECIPES`
     """
     one_of("Recipe", recipe, RECIPES)
-    if not 0 < width <= 16:
-        raise BennError(f"Width must be a number above 0, at most 16, not {width}")
+    if not 0 < width <= MAX_WIDTH:
+        raise BennError(f"Width must be a number above 0, at most {MAX_WIDTH}, not {width}")
     if recipe == "paper" and kind.float_activations:
         raise BennError(f"Recipe paper is for activations of few bits, and kind {kind.name} has "
                         f"floats; use recipe hw")
@@ -270,12 +276,15 @@ class _Chain:
 
     def residual(self, conv):
         """Bring the sums of layer ``conv`` to the scale that residuals are added in."""
-        layer = self.layers[conv]
-        sigma = math.sqrt(layer.inputs * (4 ** layer.weight_bits - 1) / 3
-                          * (4 ** layer.input_bits - 1) / 3)
+        return self.scale(conv, self.layers[conv])
+
+    def scale(self, source, conv, times=1):
+        """Bring the integers of layer ``source``, ``times`` as large as ``conv``'s, to UNIT."""
+        sigma = times * math.sqrt(conv.inputs) * deviation(conv.weight_bits) \
+            * deviation(conv.input_bits)
         shift = max(0, _GAIN_BITS + round(math.log2(sigma / UNIT)))
-        return self.put(Scale, shape=layer.output_shape, shift=shift, integer_bits=RESIDUAL_BITS,
-                        source=conv)
+        return self.put(Scale, shape=self.layers[source].output_shape, shift=shift,
+                        integer_bits=RESIDUAL_BITS, source=source)
 
     def threshold(self, bits):
         return self.put(SumPool, shape=self.shape, kernel=(1, 1), output_bits=bits)
@@ -286,12 +295,8 @@ def _resnet(chain):
     kind, (rows, *_) = chain._kind, chain.image()
     if rows >= _LARGE:
         stem = chain.conv(chain.scaled(64), 7, 2, 3, 0)
-        stem = chain.put(SumPool, shape=chain.shape, kernel=(3, 3), stride=2, padding=1)
-        layer = chain.layers[stem - 1]
-        sigma = 3 * math.sqrt(layer.inputs * (4 ** layer.weight_bits - 1) / 3
-                              * (4 ** layer.input_bits - 1) / 3)
-        start = chain.put(Scale, shape=chain.shape, integer_bits=RESIDUAL_BITS,
-                          shift=max(0, _GAIN_BITS + round(math.log2(sigma / UNIT))))
+        pool = chain.put(SumPool, shape=chain.shape, kernel=(3, 3), stride=2, padding=1)
+        start = chain.scale(pool, chain.layers[stem], times=3)  # 9 taps
     else:
         start = chain.residual(chain.conv(chain.scaled(64), 3, 1, 1, 0))
     for block in range(8):
@@ -309,6 +314,5 @@ def _resnet(chain):
         chain.threshold(kind.activation_bits)
         main = chain.residual(chain.conv(outputs, 3, 1, 1, 0))
         start = chain.put(Add, shape=chain.shape, source=main, other=start)
-    last = chain.put(SumPool, shape=chain.shape, kernel=chain.shape[:2],
-                     output_bits=kind.last_input_bits)
-    return last
+    chain.put(SumPool, shape=chain.shape, kernel=chain.shape[:2],
+              output_bits=kind.last_input_bits)

@@ -1,22 +1,29 @@
 """What an ensemble is measured against: one wide network of as many bits, and other seeds."""
 
+import math
+
 from benn_fpga import nets
+from benn_fpga.errors import BennError
 from benn_fpga.sw.train import learn
 
 __all__ = ["baselines", "equal_width"]
 
-_WIDEST = 16.0
-_STEPS = 24  # of the bisection: finer than any width that makes a difference
+_STEPS = 32  # of the bisection: finer than any width that makes a difference
 
 
 def _bits(net, encoder, classes, kind, width):
-    return sum(layer.stored_bits for layer in nets.build(net, encoder, classes, kind, width=width))
+    """Weight bits of a network; without end if there can be no such network."""
+    try:
+        layers = nets.build(net, encoder, classes, kind, width=width)
+    except BennError:
+        return math.inf
+    return sum(layer.stored_bits for layer in layers)
 
 
 def equal_width(net, encoder, classes, kind, width, members):
     """The width of one network that has at most as many weight bits as ``members`` of ``width``."""
     target = members * _bits(net, encoder, classes, kind, width)
-    low, high = width, _WIDEST
+    low, high = width, float(nets.MAX_WIDTH)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if _bits(net, encoder, classes, kind, middle) <= target:
@@ -29,8 +36,9 @@ def equal_width(net, encoder, classes, kind, width, members):
 def baselines(dataset, model, progress=None):
     """Networks to compare ``model`` with, by name, trained as its provenance says it was.
 
-    ``single``: one member; ``equal bits``: one network, as wide as the bits of all members allow;
-    ``independent``: as many members, which differ in their seeds alone.
+    ``single``: one member; ``equal bits``: one network, as wide as the bits of all members allow
+    (a network without hidden layers has no width); ``independent``: as many members, which differ
+    in their seeds alone.
     """
     told = model.provenance
     numbers = {key: told.get(key) for key in ("bits", "wbits", "abits")}

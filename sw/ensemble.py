@@ -35,6 +35,8 @@ class Job:
     checkpoint : what is kept of them on disk
     name : before the members' numbers there
     tick : called with a number of epochs of members
+    decay : as in :func:`benn_fpga.sw.fit.fit`
+    watch : called after each epoch with the numbers of members, epochs made, and their network
     """
 
     layers: tuple
@@ -53,6 +55,8 @@ class Job:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     name: str = "member"
     tick: object = lambda epochs: None
+    decay: bool = True
+    watch: object = lambda group, epochs, network: None
 
     @property
     def frames(self):
@@ -152,12 +156,13 @@ class Job:
             self.tick(start * len(group))
         if start < self.epochs:
             def keep(epochs, tensors):
+                self.watch(group, epochs, network)
                 if epochs < self.epochs:
                     self.checkpoint.put(name, epochs, tensors, finished=False)
                     self.tick(len(group))
             fit(network, self.inputs, loss, orders, epochs=self.epochs, lr=self.lr,
                 batch=self.batch, moves=self._moves(group), teacher=self.teacher, start=start,
-                tensors=tensors, keep=keep, stop=stop)
+                tensors=tensors, keep=keep, stop=stop, decay=self.decay)
             network.estimate(self.inputs.x)
             if not all(state.isfinite().all() for state in network.state_dict().values()):
                 raise diverged(self.lr)

@@ -1,7 +1,8 @@
 """The experiments of the paper, each with the paper's own figures beside ours.
 
-Accuracy is that of the exported integers on the test part: every network is exported, which proves
-its scores, before it is measured. Figures are means over seeds, with the standard deviation.
+Accuracy is that of the exported integers, by the golden model, on the test part. Figures are means
+over seeds with the standard deviation; differences are paired by seed, with the standard error, and
+verdict.py says when they decide a claim.
 """
 
 import time
@@ -9,15 +10,28 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benn_fpga import analysis, nets, presets
+from benn_fpga import analysis, golden, nets, presets
 from benn_fpga.errors import BennError
+from benn_fpga.presets import MEMBERS
 from benn_fpga.sw import noise, stability
-from benn_fpga.sw.report import Claim, Line, Report, mean
-from benn_fpga.sw.train import evaluate, learn
+from benn_fpga.sw.report import Claim, Line, Report, mean, spread
+from benn_fpga.sw.train import learn
+from benn_fpga.sw.verdict import best, gap
 
-__all__ = ["EXPERIMENTS", "Setting", "run", "setting"]
+__all__ = ["EXPERIMENTS", "Experiment", "Setting", "check", "run", "setting"]
 
 _PROVED = 200  # validation frames on which exported and trained scores are compared
+_BITS = ("bits", "wbits", "abits")
+
+# Networks that experiments take where the user does not say: weak, as the paper's are.
+_WEAK = {
+    "quick": {"net": "mlp:32,16", "encoder": "threshold", "epochs": 12},
+    "digits": {"net": "mlp:32,16", "encoder": "threshold", "epochs": 40},
+    "mnist": {"net": "mlp:32,32", "encoder": "threshold:64", "epochs": 8},
+    "fashion-mnist": {"net": "mlp:32,32", "encoder": "thermometer:2", "epochs": 8},
+    "cifar10": {"net": "nin", "width": 0.1, "encoder": "threshold", "epochs": 5, "lr": 0.003,
+                "batch": 32},
+}
 
 
 @dataclass(frozen=True)
@@ -30,42 +44,51 @@ class Setting:
     quick : for seconds, not for figures
     seeds : each is a run of its own
     members : of the largest ensemble
-    options : of :func:`benn_fpga.sw.train.learn`, for every network: net, width, epochs, ...
+    given : options of :func:`benn_fpga.sw.train.learn` that the user asked for
     advance : called after each network that was trained
     """
 
     data: object
     quick: bool = False
     seeds: tuple[int, ...] = (0, 1, 2)
-    members: int = 8
-    options: dict = field(default_factory=dict)
+    members: int = MEMBERS
+    given: dict = field(default_factory=dict)
     advance: object = lambda steps=1: None
 
-    def describe(self):
-        return {"data": self.data.name, "quick": self.quick, "seeds": list(self.seeds),
-                "members": self.members,
-                **{key: value if isinstance(value, (int, bool)) else str(value)
-                   for key, value in self.options.items()}}
+    @property
+    def weak(self):
+        """Options of a network where nothing is said."""
+        name = "quick" if self.quick else self.data.name
+        return _WEAK.get(name, _WEAK["digits"])
+
+    def options(self, **own):
+        """All options of a network: defaults, then what the user gave, then the experiment's own.
+
+        An encoder with thresholds is for kinds that read single bits.
+        """
+        chosen = {**self.weak, **self.given, **own}
+        kind = _kind(chosen)
+        if kind.input_bits and "encoder" not in own and "encoder" not in self.given:
+            chosen.pop("encoder", None)
+        return chosen
+
+    def encoder(self, options):
+        """The encoder that a network with ``options`` reads."""
+        data = self.data
+        name = options.get("encoder") or _kind(options).encoder(
+            presets.defaults(data.name, data.high).encoder)
+        return presets.encoder(name, data.shape, data.bits, data.high, data.x_train)
 
 
-# What experiments run with where the user does not say: weak networks, as the paper's are.
-_QUICK = {"net": "mlp:32,16", "encoder": "threshold", "epochs": 12}
-_WHOLE = {
-    "digits": {"net": "mlp:32,16", "encoder": "threshold", "epochs": 40},
-    "mnist": {"net": "mlp:32,32", "encoder": "threshold:64", "epochs": 8},
-    "fashion-mnist": {"net": "mlp:32,32", "encoder": "thermometer:2", "epochs": 8},
-    "cifar10": {"net": "nin", "width": 0.1, "epochs": 20},
-}
+def _kind(options):
+    return nets.kind(options.get("kind", "ab"), **{key: options.get(key) for key in _BITS})
 
 
 def setting(data, *, quick=False, seeds=None, members=None, **options):
     """The :class:`Setting` of an experiment on ``data``; what is None is chosen."""
-    chosen = _QUICK if quick else _WHOLE.get(data.name, _WHOLE["digits"])
-    if len(data.shape) != 3 and chosen.get("net") == "nin":
-        chosen = _WHOLE["digits"]
     given = {key: value for key, value in options.items() if value is not None}
-    return Setting(data, quick, tuple(range(seeds or (2 if quick else 3))), members or 8,
-                   {**chosen, **given})
+    return Setting(data, quick, tuple(range(3 if seeds is None else seeds)),
+                   MEMBERS if members is None else members, given)
 
 
 @dataclass(frozen=True)
@@ -86,35 +109,50 @@ class Scores:
         return [curve[-1] for curve in self.curves]
 
 
-def _measure(setting, **options):
-    """Train with every seed and measure on the test part."""
+def measure(setting, **own):
+    """:class:`Scores` of a network trained with every seed."""
     single, curves, bits, operations = [], [], 0, 0
+    x, y = setting.data.x_test, setting.data.y_test
     for seed in setting.seeds:
-        trained = learn(setting.data, seed=seed, progress=False, **_fitting(setting, options))
+        trained = learn(setting.data, seed=seed, progress=False, **setting.options(**own))
         model = trained.export(setting.data.x_valid[:_PROVED])
         bits, operations = model.weight_bits, model.operations
-        scores = evaluate(trained.network, trained.encoder, setting.data.x_test)
-        single.append(float((scores.argmax(axis=2) == setting.data.y_test[:, None]).mean()))
-        curves.append(analysis.curve(model, scores, setting.data.y_test))
+        result = golden.run(model, x)
+        single.append(float((result.member_classes == y[:, None]).mean()))
+        curves.append(analysis.curve(model, result.scores, y))
         setting.advance(1)
     return Scores(single, curves, bits, operations)
 
 
-def _fitting(setting, options):
-    """All options of a network; an encoder with thresholds is for kinds that read single bits."""
-    kind = nets.kind(options.get("kind", "ab"), **{key: options.get(key)
-                                                   for key in ("bits", "wbits", "abits")})
-    own = dict(setting.options)
-    if kind.input_bits and "encoder" not in options:
-        own.pop("encoder", None)
-    return {**own, **options}
+def tuned(setting, **own):
+    """``own`` with the learning rate that is best for a single network on the validation part.
+
+    A third of the data set's, that, and three times that are tried, with the first seed, unless
+    the user gave one.
+    """
+    if "lr" in setting.given:
+        return own
+    told = {**setting.options(**own), "ensemble": "single"}
+    middle = told.pop("lr", presets.defaults(setting.data.name, setting.data.high).lr)
+    right = {}
+    for rate in (middle, middle / 3, middle * 3):
+        trained = learn(setting.data, seed=setting.seeds[0], progress=False, lr=rate, **told)
+        right[rate] = trained.provenance["scores"]["validation"]["correct"]
+        setting.advance(1)
+    return {**own, "lr": max(right, key=right.get)}
+
+
+def rates(tuned_options):
+    """The learning rates that were chosen, for the settings of a report."""
+    return {"lr": ", ".join(f"{label} {options['lr']:.3g}"
+                            for label, options in tuned_options.items() if "lr" in options)}
 
 
 def _average(values):
     return sum(values) / len(values)
 
 
-def _points(setting, scores, label):
+def _line(setting, scores, label):
     """The K-curve of a measurement."""
     longest = max(map(len, scores.curves))
     columns = [scores.at(k) for k in range(1, longest + 1)]
@@ -123,20 +161,9 @@ def _points(setting, scores, label):
                 if len(setting.seeds) > 1 else None)
 
 
-def _gap(a, b):
-    """By how many points a is better than b, seed by seed: mean and standard error."""
-    gaps = 100 * (np.array(a) - np.array(b))
-    error = float(gaps.std(ddof=1)) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
-    return float(gaps.mean()), error
-
-
-def _points_text(gap):
-    return f"{gap[0]:+.2f} ± {gap[1]:.2f} points"
-
-
-def _better(gap):
-    """Whether a gap is above zero by more than its standard error."""
-    return gap[0] > gap[1]
+def _points(a, b):
+    """By how many points a is better than b."""
+    return gap(a, b, 100)
 
 
 VOTES_AXES = ("members that vote", "accuracy on the test part, %")
@@ -144,56 +171,55 @@ VOTES_AXES = ("members that vote", "accuracy on the test part, %")
 
 def bag_vs_boost(setting):
     """Every way to make an ensemble, members alone and their vote."""
-    found = {name: _measure(setting, ensemble=name, members=setting.members)
-             for name in presets.ENSEMBLES if name != "single"}
+    found = {name: measure(setting, ensemble=name,
+                           members=1 if name == "single" else setting.members)
+             for name in presets.ENSEMBLES}
     half = max(1, setting.members // 2)
-    rows = [[name, mean(s.single), mean(s.at(half)), mean(s.vote),
-             "/".join(str(len(c)) for c in s.curves)] for name, s in found.items()]
-    bag = found["bagging"]
-    boosts = {name: s for name, s in found.items() if name in presets.BOOSTS}
-    best = max(boosts, key=lambda name: _average(boosts[name].vote))
-    gain = _gap(bag.vote, bag.single)
+    single, bag, seeds = found["single"], found["bagging"], found["independent"]
+    gain = _points(bag.vote, single.vote)
+    boost, ahead, held = best({name: _points(found[name].vote, bag.vote)
+                               for name in presets.BOOSTS})
+    other = _points(seeds.vote, bag.vote)
     return Report(
         name="bag-vs-boost", title="Bagging, boosting, independent seeds and joint training",
         columns=["ensemble", "member alone", f"vote of {half}", f"vote of {setting.members}",
                  "members"],
-        rows=rows,
+        rows=[[name, mean(s.single), mean(s.at(half)), mean(s.vote),
+               "/".join(str(len(c)) for c in s.curves)] for name, s in found.items()],
         claims=[
-            Claim("An ensemble is better than its members", "+4.21 to +24.16 points (32 members)",
-                  f"bagging {_points_text(gain)}", _better(gain)),
+            Claim("An ensemble is better than a single network",
+                  "+4.21 to +24.16 points (32 members)", f"bagging {gain} points", gain.held()),
             Claim("Boosting beats bagging for weak networks",
                   "+2.51 (tiny) and +13.38 (nano) at the most; SB -0.12",
-                  f"best of them, {best}: {_points_text(_gap(boosts[best].vote, bag.vote))}",
-                  _better(_gap(boosts[best].vote, bag.vote))),
-            Claim("Other seeds on all data (not in the paper) do as well as bagging",
-                  "not shown",
-                  _points_text(_gap(found["independent"].vote, bag.vote)),
-                  _gap(found["independent"].vote, bag.vote)[0]
-                  > -_gap(found["independent"].vote, bag.vote)[1]),
+                  f"best of {len(presets.BOOSTS)}, {boost}: {ahead} points", held),
+            Claim("Other seeds on all data (not in the paper) beat bagging", "not shown",
+                  f"{other} points", other.held()),
         ],
-        lines=[_points(setting, s, name) for name, s in found.items()], axes=VOTES_AXES)
+        lines=[_line(setting, s, name) for name, s in found.items() if name != "single"],
+        axes=VOTES_AXES)
 
 
 def seq_vs_indep(setting):
     """A member that starts from the one before it, or anew."""
-    found = {(name, schedule): _measure(setting, ensemble=name, members=setting.members,
-                                        schedule=schedule)
-             for name in ("bagging", "boost-a", "boost-d") for schedule in presets.SCHEDULES}
-    rows = [[name, schedule, mean(s.single), mean(s.vote)]
-            for (name, schedule), s in found.items()]
-    gaps = {name: _gap(found[name, "seq"].vote, found[name, "indep"].vote)
-            for name in ("bagging", "boost-a", "boost-d")}
-    boost = max(("boost-a", "boost-d"), key=lambda name: gaps[name][0])
+    names = ("bagging", "boost-a", "boost-d")
+    found = {(name, schedule): measure(setting, ensemble=name, members=setting.members,
+                                       schedule=schedule)
+             for name in names for schedule in presets.SCHEDULES}
+    ahead = {name: _points(found[name, "seq"].vote, found[name, "indep"].vote) for name in names}
+    bag = ahead.pop("bagging")
+    boost, most, held = best(ahead)
     return Report(
         name="seq-vs-indep", title="Warm restart against independent members",
-        columns=["ensemble", "schedule", "member alone", "vote"], rows=rows,
+        columns=["ensemble", "schedule", "member alone", "vote"],
+        rows=[[name, schedule, mean(s.single), mean(s.vote)]
+              for (name, schedule), s in found.items()],
         claims=[
-            Claim("Warm restart is better with bagging", "up to +3.9 points",
-                  _points_text(gaps["bagging"]), _better(gaps["bagging"])),
+            Claim("Warm restart is better with bagging", "up to +3.9 points", f"{bag} points",
+                  bag.held()),
             Claim("Warm restart is better with boosting", "up to +2.95 points",
-                  f"{boost}: {_points_text(gaps[boost])}", _better(gaps[boost])),
+                  f"best of {len(ahead)}, {boost}: {most} points", held),
         ],
-        lines=[_points(setting, s, f"{name}, {schedule}")
+        lines=[_line(setting, s, f"{name}, {schedule}")
                for (name, schedule), s in found.items()], axes=VOTES_AXES)
 
 
@@ -202,23 +228,29 @@ WIDTHS = {
     "0.5 (tiny)": (0.5, "77.20 / 84.09 / 84.32"),
     "0.1 (nano)": (0.1, "40.70 / 57.12 / 63.11 (500 members)"),
 }
+# A tenth of the weak network's width would be a network of single neurons.
+_COMPRESSIBLE = "mlp:256,128"
 
 
 def compression(setting):
     """Narrow networks: alone, bagged and boosted."""
-    widths = dict(list(WIDTHS.items())[1:]) if not setting.quick \
-        and setting.options.get("net") == "nin" else WIDTHS
+    net = setting.given.get("net") or setting.weak["net"]
+    if "net" not in setting.given and net.startswith("mlp"):
+        net = _COMPRESSIBLE
+    widths = {label: item for label, item in WIDTHS.items() if item[0] < 1 or net != "nin"}
     rows, gains, lines = [], {}, []
     for label, (width, paper) in widths.items():
-        bag, boost = (_measure(setting, ensemble=name, members=setting.members, width=width)
-                      for name in ("bagging", "boost-d"))
-        alone = _measure(setting, ensemble="single", members=1, width=width)
-        rows.append([label, f"{bag.weight_bits // setting.members:,}", mean(alone.vote),
-                     mean(bag.vote), mean(boost.vote), paper])
-        gains[label] = _gap(bag.vote, alone.vote)
-        lines += [_points(setting, bag, f"bagging, width {width}"),
-                  _points(setting, boost, f"boost-d, width {width}")]
+        alone, bag, boost = (
+            measure(setting, net=net, ensemble=name, width=width,
+                    members=1 if name == "single" else setting.members)
+            for name in ("single", "bagging", "boost-d"))
+        rows.append([label, f"{alone.weight_bits:,}", mean(alone.vote), mean(bag.vote),
+                     mean(boost.vote), paper])
+        gains[label] = np.subtract(bag.vote, alone.vote)
+        lines += [_line(setting, bag, f"bagging, width {width}"),
+                  _line(setting, boost, f"boost-d, width {width}")]
     first, last = next(iter(gains)), list(gains)[-1]
+    more = _points(gains[last], gains[first])
     return Report(
         name="compression", title="Networks of half and of a tenth of the width",
         columns=["width", "bits of a member", "single", "bagging", "boost-d",
@@ -226,154 +258,190 @@ def compression(setting):
         rows=rows,
         claims=[Claim("The smaller the network, the more an ensemble gains",
                       "+4.21 (full), +6.89 (tiny), +16.42 (nano)",
-                      f"{first}: {_points_text(gains[first])}; {last}: "
-                      f"{_points_text(gains[last])}", gains[last][0] > gains[first][0])],
-        lines=lines, axes=VOTES_AXES)
+                      f"{first} {100 * gains[first].mean():+.2f}, {last} "
+                      f"{100 * gains[last].mean():+.2f}: {more} points more", more.held())],
+        lines=lines, axes=VOTES_AXES, settings={"net": net})
 
 
 def bit_width(setting):
     """More bits in one network against more networks, by weights and by activations."""
     five = min(5, setting.members)
-    configurations = {
+    kinds = {label: tuned(setting, **options) for label, options in {
         "AB": {"kind": "ab"}, "AQB, Q = 2": {"kind": "aqb", "bits": 2},
         "WQB, Q = 5": {"kind": "wqb", "bits": 5}, "IB": {"kind": "ib"}, "SB": {"kind": "sb"},
-    }
-    found = {label: _measure(setting, ensemble="bagging", members=setting.members, **options)
-             for label, options in configurations.items()}
-    rows = [[label, mean(s.single), mean(s.at(five)), mean(s.vote),
-             f"{s.weight_bits // setting.members:,}"] for label, s in found.items()]
-    wqb = _gap(found["SB"].at(five), found["WQB, Q = 5"].single)
-    aqb = _gap(found["AQB, Q = 2"].vote, found["AB"].vote)
-    activations = _gap(found["AQB, Q = 2"].single, found["AB"].single)
-    weights = _gap(found["WQB, Q = 5"].single, found["AB"].single)
+    }.items()}
+    alone = {label: measure(setting, ensemble="single", **options)
+             for label, options in kinds.items()}
+    found = {label: measure(setting, ensemble="bagging", members=setting.members, **options)
+             for label, options in kinds.items()}
+    one, many = alone["WQB, Q = 5"], found["AB"]
+    networks = _points(many.at(five), one.vote)
+    ensemble = _points(found["AQB, Q = 2"].vote, many.vote)
+    sides = {label: np.subtract(alone[label].vote, alone["AB"].vote)
+             for label in ("AQB, Q = 2", "WQB, Q = 5")}
+    activations = _points(*sides.values())
     return Report(
         name="bit-width", title="Bits of weights and of activations",
-        columns=["kind", "member alone", f"vote of {five}", f"vote of {setting.members}",
-                 "bits of a member"],
-        rows=rows,
+        columns=["kind", "single", "bits of a member", f"vote of {five}",
+                 f"vote of {setting.members}"],
+        rows=[[label, mean(alone[label].vote), f"{alone[label].weight_bits:,}", mean(s.at(five)),
+               mean(s.vote)] for label, s in found.items()],
         claims=[
-            Claim("Five networks (SB) beat one of 5-bit weights (WQB)", "about 86 against 80 %",
-                  _points_text(wqb), _better(wqb)),
-            Claim("With 2-bit activations the ensemble is much better than all-binary",
-                  "figure only", _points_text(aqb), _better(aqb)),
-            Claim("Bits of activations matter more than bits of weights", "figure only",
-                  f"AQB-2 {_points_text(activations)}, WQB-5 {_points_text(weights)}",
-                  activations[0] > weights[0]),
+            Claim("Five binary networks beat one of 5-bit weights",
+                  "about 86 (SB, of more bits than WQB) against 80 %",
+                  f"AB, {five * alone['AB'].weight_bits:,} bits, against WQB, "
+                  f"{one.weight_bits:,} bits: {networks} points", networks.held()),
+            Claim("With 2-bit activations, and input, the ensemble is better than all-binary",
+                  "figure only", f"{ensemble} points", ensemble.held()),
+            Claim("2 bits of activations, and input, gain more than 5 bits of weights",
+                  "figure only", f"{activations} points", activations.held()),
         ],
-        lines=[_points(setting, s, label) for label, s in found.items()], axes=VOTES_AXES)
+        lines=[_line(setting, s, label) for label, s in found.items()], axes=VOTES_AXES,
+        settings=rates(kinds))
 
 
 def first_last(setting):
     """What binary first and last layers cost, alone and in an ensemble."""
-    found = {kind: _measure(setting, ensemble="bagging", members=setting.members, kind=kind)
-             for kind in ("sb", "ib", "ab")}
-    rows = [[kind.upper(), mean(s.single), mean(s.vote), paper] for (kind, s), paper in
-            zip(found.items(), ("84.91 / 89.12", "80.9 / 86.8", "73.0 / 82.1"), strict=True)]
-    alone = {kind: _gap(found["sb"].single, found[kind].single) for kind in ("ib", "ab")}
-    voted = {kind: _gap(found["sb"].vote, found[kind].vote) for kind in ("ib", "ab")}
+    kinds = {kind: tuned(setting, kind=kind) for kind in ("sb", "ib", "ab")}
+    alone = {kind: measure(setting, ensemble="single", **options)
+             for kind, options in kinds.items()}
+    found = {kind: measure(setting, ensemble="bagging", members=setting.members, **options)
+             for kind, options in kinds.items()}
+    paper = {"sb": "84.91 / 89.12", "ib": "80.9 / 86.8", "ab": "73.0 / 82.1"}
+    cost = {kind: (np.subtract(alone["sb"].vote, alone[kind].vote),
+                   np.subtract(found["sb"].vote, found[kind].vote)) for kind in ("ib", "ab")}
+    none = np.zeros(len(setting.seeds))
+    single = {kind: _points(each[0], none) for kind, each in cost.items()}
+    less = {kind: _points(*each) for kind, each in cost.items()}
     return Report(
         name="first-last", title="First and last layer: 8 bits (SB), 8-bit input (IB), binary (AB)",
-        columns=["kind", "member alone", f"vote of {setting.members}",
+        columns=["kind", "single", f"vote of {setting.members}",
                  "paper on CIFAR-10: single / 32 members"],
-        rows=rows,
+        rows=[[kind.upper(), mean(alone[kind].vote), mean(s.vote), paper[kind]]
+              for kind, s in found.items()],
         claims=[
             Claim("Binary first and last layers cost a single network accuracy",
                   "3.98 (IB) to 11.9 (AB) points",
-                  f"IB {_points_text(alone['ib'])}, AB {_points_text(alone['ab'])}",
-                  _better(alone["ab"])),
+                  f"IB {single['ib']}, AB {single['ab']} points", single["ab"].held()),
             Claim("They cost an ensemble less", "2.36 (IB) to 6.98 (AB) points",
-                  f"IB {_points_text(voted['ib'])}, AB {_points_text(voted['ab'])}",
-                  voted["ab"][0] < alone["ab"][0]),
+                  f"IB {less['ib']}, AB {less['ab']} points less", less["ab"].held()),
         ],
-        lines=[_points(setting, s, kind.upper()) for kind, s in found.items()], axes=VOTES_AXES)
+        lines=[_line(setting, s, kind.upper()) for kind, s in found.items()], axes=VOTES_AXES,
+        settings=rates(kinds))
 
 
 def bits_or_networks(setting):
     """k-bit networks against one-bit networks of equal weight bits, and of equal operations.
 
-    All read the input as it is.
+    A network of k bits reads the highest k bits of each value, those of one bit a comparison with
+    a threshold: it then costs k times the weight bits of a one-bit network, and k*k its products.
+    As that gives the k-bit network more to see, both are compared on all bits of the input too.
     """
     depths = (1, 2, 3) if setting.quick else (1, 2, 3, 4)
-    most = max(depths)
-    one = _measure(setting, ensemble="independent", members=most * most, kind="ib")
-    several = {k: _measure(setting, ensemble="single", members=1, kind="qnn", wbits=k, abits=k,
-                           encoder="planes")
-               for k in depths if k > 1}
-    each = one.weight_bits // (most * most), one.operations // (most * most)
-    rows, wins = [], []
-    for k in depths:
-        network = several[k].vote if k > 1 else one.at(1)
-        cost = (several[k].weight_bits, several[k].operations) if k > 1 else each
-        rows.append([k, f"{cost[0]:,}", f"{cost[1]:,}", mean(network), mean(one.at(k)),
-                     mean(one.at(k * k))])
-        if k > 1:
-            wins.append((k, _gap(one.at(k), network), _gap(one.at(k * k), network)))
-    bits = "; ".join(f"{k}: {_points_text(gap)}" for k, gap, _ in wins)
-    work = "; ".join(f"{k}: {_points_text(gap)}" for k, _, gap in wins)
+    more, most = depths[1:], max(depths) ** 2
+    own = {k: tuned(setting, kind="qnn", wbits=k, abits=k) if k > 1 else
+           tuned(setting, kind="ab") for k in depths}
+    full = {k: tuned(setting, kind="qnn", wbits=k, abits=k, encoder="planes") if k > 1 else
+            tuned(setting, kind="ib") for k in depths}
+    one = measure(setting, ensemble="independent", members=most, **own[1])
+    seeing = measure(setting, ensemble="independent", members=max(depths), **full[1])
+    several, all_bits = ({k: measure(setting, ensemble="single", **kinds[k]) for k in more}
+                         for kinds in (own, full))
+
+    def network(k, found, ensemble):
+        return found[k].vote if k > 1 else ensemble.at(1)
+
+    def claim(text, paper, gaps):
+        verdicts = {item.held(len(gaps)) for item in gaps.values()}
+        held = False if False in verdicts else None if None in verdicts else True
+        return Claim(text, paper, "; ".join(f"k = {k}: {item}" for k, item in gaps.items())
+                     + " points", held)
+
+    each = one.weight_bits // most, one.operations // most
     return Report(
         name="bits-or-networks", title="More bits per network, or more networks per bit?",
-        columns=["k", "weight bits of the k-bit network", "its one-bit products per frame",
-                 "k-bit network", "k one-bit networks: equal weight bits",
-                 "k*k one-bit networks: equal products"],
-        rows=rows,
+        columns=["k", "weight bits of the k-bit network", "of k one-bit networks",
+                 "k-bit network", "k one-bit networks", "products of the k-bit network",
+                 "of k*k one-bit networks", "k*k one-bit networks",
+                 "k-bit network, all bits of the input", "k one-bit networks, all bits"],
+        rows=[[k, *(f"{bits:,}" for bits in (several[k].weight_bits if k > 1 else each[0],
+                                            k * each[0])),
+               mean(network(k, several, one)), mean(one.at(k)),
+               *(f"{products:,}" for products in (several[k].operations if k > 1 else each[1],
+                                                 k * k * each[1])),
+               mean(one.at(k * k)), mean(network(k, all_bits, seeing)), mean(seeing.at(k))]
+              for k in depths],
         claims=[
-            Claim("k one-bit networks beat one k-bit network of as many weight bits",
-                  "the question of the title: yes", bits, all(_better(gap) for _, gap, _ in wins)),
-            Claim("... and of as many one-bit products k*k of them do",
-                  "cost k of the ensemble, k*k of the k-bit network", work,
-                  all(_better(gap) for _, _, gap in wins)),
+            claim("k one-bit networks beat one k-bit network of as many weight bits",
+                  "the question of the title: yes",
+                  {k: _points(one.at(k), several[k].vote) for k in more}),
+            claim("k*k one-bit networks beat one k-bit network of as many one-bit products",
+                  "cost k of the ensemble, k*k of the k-bit network",
+                  {k: _points(one.at(k * k), several[k].vote) for k in more}),
+            claim("k one-bit networks beat one k-bit network of as many weight bits where all read "
+                  "all bits of the input", "not looked at",
+                  {k: _points(seeing.at(k), all_bits[k].vote) for k in more}),
         ],
-        lines=[Line("k one-bit networks", list(depths),
-                    [100 * _average(one.at(k)) for k in depths]),
-               Line("k*k one-bit networks", list(depths),
-                    [100 * _average(one.at(k * k)) for k in depths]),
-               Line("one k-bit network", list(depths),
-                    [100 * _average(several[k].vote if k > 1 else one.at(1)) for k in depths])],
-        axes=("k", "accuracy on the test part, %"))
-
-
-VARIANCES = (0.001, 0.01, 0.1)  # of noise on values in -1..1
+        lines=[Line(label, list(depths), [100 * _average(values(k)) for k in depths])
+               for label, values in (
+                   ("one k-bit network", lambda k: network(k, several, one)),
+                   ("k one-bit networks", one.at),
+                   ("k*k one-bit networks", lambda k: one.at(k * k)),
+                   ("one k-bit network, all bits of the input",
+                    lambda k: network(k, all_bits, seeing)),
+                   ("k one-bit networks, all bits of the input", seeing.at))],
+        axes=("k", "accuracy on the test part, %"),
+        settings=rates({f"{k} bit{suffix}": options for kinds, suffix in (
+            (own, ""), (full, ", all of the input")) for k, options in kinds.items()}))
 
 
 def robustness_trained(setting):
     """Equation 2: change of the classification error under noise on the input."""
-    rng = np.random.default_rng(0)
     large = max(5, setting.members)
-    found = {"float network": [], "float network, binary input": [], "BNN": [], "BENN-5": [],
-             f"BENN-{large}": []}
+    sizes = {1: "BNN", 5: "BENN-5", large: f"BENN-{large}"}
+    floats = {"float network": "planes", "float network, binary input": None}
+    found = {label: [] for label in (*floats, *sizes.values())}
     for seed in setting.seeds:
-        common = {**setting.options, "seed": seed, "progress": False}
-        plain = learn(setting.data, ensemble="single", kind="dnn", **{
-            **common, "encoder": None})
-        benn = learn(setting.data, ensemble="independent", members=large, **common)
-        coarse = learn(setting.data, ensemble="single", kind="dnn", **{
-            **common, "encoder": benn.provenance["encoder"]})
+        benn = learn(setting.data, seed=seed, progress=False,
+                     **setting.options(ensemble="independent", members=large))
+        networks = {label: (benn, members) for members, label in sizes.items()}
+        for label, encoder in floats.items():
+            networks[label] = learn(setting.data, seed=seed, progress=False, **setting.options(
+                ensemble="single", kind="dnn", encoder=encoder or benn.provenance["encoder"])), 1
         setting.advance(3)
-        for label, trained, members in (
-                ("float network", plain, 1), ("float network, binary input", coarse, 1),
-                ("BNN", benn, 1), ("BENN-5", benn, 5), (f"BENN-{large}", benn, large)):
+        for label, (trained, members) in networks.items():
             found[label].append([noise.error_change(
-                trained, members, setting.data, variance, 5 if setting.quick else 20, rng)
-                for variance in VARIANCES])
-    means = {label: np.mean(values, axis=0).tolist() for label, values in found.items()}
-    rows = [[label, *(f"{v:.2f}" for v in values)] for label, values in means.items()]
-    bnn, best, plain = means["BNN"], means[f"BENN-{large}"], means["float network"]
+                trained, members, setting.data, variance, 5 if setting.quick else 20,
+                np.random.default_rng([seed, n])) for n, variance in enumerate(noise.VARIANCES)])
+    found = {label: np.array(values) for label, values in found.items()}
+    plain, coarse, bnn, best_ = (
+        found[label][:, noise.VARIANCES.index(noise.MAIN)]
+        for label in (*floats, sizes[1], sizes[large]))
+    sensitive, cured, same = gap(bnn, plain), gap(bnn, best_), gap(coarse, best_)
     return Report(
         name="robustness-trained", title="Equation 2: trained networks, noise on the input",
-        columns=["network", *(f"variance {v}" for v in VARIANCES)], rows=rows,
+        columns=["network", *(f"variance {v}" for v in noise.VARIANCES)],
+        rows=[[label, *(spread(list(column)) for column in values.T)]
+              for label, values in found.items()],
         claims=[
             Claim("A binary network is more sensitive than a float one", "figure only",
-                  f"{bnn[1]:.2f} against {plain[1]:.2f} %² at variance 0.01", bnn[1] > plain[1]),
-            Claim("The ensemble cures that", "figure only",
-                  f"BENN-{large} {best[1]:.2f} against {bnn[1]:.2f} %²", best[1] < bnn[1]),
+                  f"{bnn.mean():.2f} against {plain.mean():.2f} %² at variance {noise.MAIN}: "
+                  f"{sensitive}", sensitive.held()),
+            Claim("The ensemble is less sensitive than one of its members", "figure only",
+                  f"BENN-{large} {best_.mean():.2f} against {bnn.mean():.2f} %²: {cured}",
+                  cured.held()),
+            Claim("... and less than a float network that reads the same binary input",
+                  "figure only: \"cures\"", f"{best_.mean():.2f} against {coarse.mean():.2f} %²: "
+                  f"{same}", same.held()),
         ],
-        lines=[Line(label, list(VARIANCES), values) for label, values in means.items()],
+        lines=[Line(label, list(noise.VARIANCES), values.mean(axis=0).tolist())
+               for label, values in found.items()],
         axes=("variance of the noise", "mean square change of the error, %²"), scale="log")
 
 
 def theory(setting):
     """B and R of the appendix in closed form."""
-    return noise.theory(400_000 if setting.quick else 4_000_000, np.random.default_rng(0))
+    return noise.theory(400_000 if setting.quick else 4_000_000, setting.seeds, setting.advance)
 
 
 def robustness_random(setting):
@@ -381,29 +449,59 @@ def robustness_random(setting):
     x = setting.data.x_train[:500].reshape(-1, setting.data.x_train[0].size)
     x = x / (setting.data.high / 2) - 1
     sizes = (x.shape[1], 128, 64, setting.data.classes)
-    return noise.random_networks(x, sizes, 0.01, 10 if setting.quick else 60,
-                                 np.random.default_rng(0), setting.advance)
+    return noise.random_networks(x, sizes, 3 if setting.quick else 20, setting.seeds,
+                                 setting.advance)
 
 
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: a function of the :class:`Setting`, and the options that it takes."""
+
+    function: object
+    options: tuple = ()
+    members: bool = True
+
+
+_TRAINING = ("net", "width", "epochs", "lr", "batch", "augment", "recipe")
+_READING = (*_TRAINING, "encoder")
+_ALL = (*_READING, "kind", *_BITS, "vote")
 EXPERIMENTS = {
-    "theory": theory,
-    "robustness-random": robustness_random,
-    "robustness-trained": robustness_trained,
-    "stability": stability.stability,
-    "bag-vs-boost": bag_vs_boost,
-    "seq-vs-indep": seq_vs_indep,
-    "compression": compression,
-    "bit-width": bit_width,
-    "first-last": first_last,
-    "bits-or-networks": bits_or_networks,
+    "theory": Experiment(theory, members=False),
+    "robustness-random": Experiment(robustness_random, members=False),
+    "robustness-trained": Experiment(robustness_trained, ("net", "width", "epochs", "lr", "batch",
+                                                          "encoder")),
+    "stability": Experiment(stability.stability, _TRAINING),
+    "bag-vs-boost": Experiment(bag_vs_boost, _ALL),
+    "seq-vs-indep": Experiment(seq_vs_indep, _ALL),
+    "compression": Experiment(compression, tuple(o for o in _ALL if o != "width")),
+    "bit-width": Experiment(bit_width, _TRAINING),
+    "first-last": Experiment(first_last, _TRAINING),
+    "bits-or-networks": Experiment(bits_or_networks, _TRAINING),
 }
+
+
+def check(name, given):
+    """Raise unless there is an experiment ``name`` that takes the options ``given``."""
+    if name not in EXPERIMENTS:
+        raise BennError(f"Experiment must be one of {', '.join(EXPERIMENTS)}, not {name!r}")
+    takes = (*EXPERIMENTS[name].options, *(["members"] if EXPERIMENTS[name].members else []))
+    for option in given:
+        if option not in takes:
+            known = ", ".join(f"--{key}" for key in takes) or "none of them"
+            raise BennError(f"Experiment {name} does not take --{option}; of the options of "
+                            f"training it takes {known}")
 
 
 def run(name, setting, command=""):
     """The :class:`~benn_fpga.sw.report.Report` of the experiment called ``name``."""
-    if name not in EXPERIMENTS:
-        raise BennError(f"Experiment must be one of {', '.join(EXPERIMENTS)}, not {name!r}")
+    check(name, setting.given)
     start = time.perf_counter()
-    report = EXPERIMENTS[name](setting)
+    experiment = EXPERIMENTS[name]
+    report = experiment.function(setting)
+    network = {key: value if isinstance(value, (int, bool)) else str(value)
+               for key, value in {**setting.weak, **setting.given}.items()
+               if key in experiment.options}
+    used = {"data": setting.data.name, "quick": setting.quick, "seeds": list(setting.seeds),
+            **({"members": setting.members} if experiment.members else {}), **network}
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
-                   settings={**setting.describe(), **report.settings})
+                   settings={**used, **report.settings})

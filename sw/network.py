@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from benn_fpga import golden
 from benn_fpga.layers import MAX_GAIN, Conv, Dense, MaxPool, Scale, SumPool
-from benn_fpga.nets import UNIT, Kind
+from benn_fpga.nets import UNIT, Kind, deviation
 from benn_fpga.spec import sources
 from benn_fpga.sw import quantize
 
@@ -44,11 +44,6 @@ def values(encoder, x):
     if len(encoder.output_shape) == 1:
         return encoded
     return encoded.unflatten(1, encoder.output_shape).permute(0, 3, 1, 2)
-
-
-def deviation(bits):
-    """Standard deviation of odd integers drawn evenly from all that ``bits`` can hold."""
-    return math.sqrt((4 ** bits - 1) / 3)
 
 
 def _per_channel(parameter, x):

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from benn_fpga.errors import BennError
 from benn_fpga.output import write_atomically
 
-__all__ = ["Claim", "Line", "Report", "curve", "draw", "mean", "read", "write"]
+__all__ = ["HELD", "Claim", "Line", "Report", "curve", "draw", "mean", "read", "spread", "write"]
 
 FORMAT = "benn-experiment"
+HELD = {True: "yes", False: "no", None: "not shown"}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, its figure, ours, and whether it held (None: can not be said)."""
+    """A statement of the paper, its figure, ours, and whether it held (None: neither was shown)."""
 
     text: str
     paper: str
@@ -63,14 +64,18 @@ class Report:
         return {"format": FORMAT, "version": 1, **dataclasses.asdict(self)}
 
 
-def mean(values):
-    """``mean ± deviation`` of values in percent; one value has no deviation."""
-    values = [100 * value for value in values]
+def spread(values, digits=2):
+    """``mean ± deviation``; one value has no deviation."""
     middle = sum(values) / len(values)
     if len(values) == 1:
-        return f"{middle:.2f}"
-    spread = (sum((v - middle) ** 2 for v in values) / (len(values) - 1)) ** 0.5
-    return f"{middle:.2f} ± {spread:.2f}"
+        return f"{middle:.{digits}f}"
+    deviation = (sum((v - middle) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+    return f"{middle:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def mean(values):
+    """:func:`spread` of shares, in percent."""
+    return spread([100 * value for value in values])
 
 
 def write(report, path):

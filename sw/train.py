@@ -87,7 +87,8 @@ def train(dataset, net=None, **options):
 def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", reweight=None,
           kind="ab", bits=None, wbits=None, abits=None, width=1.0, recipe=None, vote="soft",
           encoder=None, epochs=None, seed=0, lr=None, batch=None, augment=None, distill=None,
-          checkpoint=None, resume=False, together=None, workers=None, threads=1, progress=None):
+          checkpoint=None, resume=False, together=None, workers=None, threads=1, decay=True,
+          watch=None, progress=None):
     """Train on ``dataset`` and return what can be measured, and exported if nothing is float.
 
     The same arguments give the same numbers, bit for bit, whatever ``workers`` and however often
@@ -120,6 +121,9 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
     workers : members trained side by side, if not together; as many as there are cores if None
     threads : of PyTorch, for each. The numbers depend on it, since sums of gradients are rounded
         in an order that does
+    decay : False keeps the learning rate as it is
+    watch : called after each epoch of members with their numbers, the epochs made, and the network
+        that is being trained, which it must not change
     progress : as in :func:`benn_fpga.sw.progress.bar`
     """
     chosen = nets.kind(kind, bits=bits, wbits=wbits, abits=abits)
@@ -168,6 +172,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
         "lr": str(options["lr"]),
         **({"augment": augment} if augment else {}),
         **({"distill_epochs": teacher_epochs} if teacher_epochs else {}),
+        **({} if decay else {"decay": "no"}),
         "together": "yes" if together else "no",
         "threads": threads,
     }
@@ -182,6 +187,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
             if teacher_epochs:
                 job = dataclasses.replace(job, teacher=_teacher(
                     dataset, job, options["net"], width, teacher_epochs, default.lr))
+            job = dataclasses.replace(job, decay=decay, watch=watch or job.watch)
             network, votes, stopped = job.run(members, ensemble, schedule, reweight, together)
     except BaseException:
         saved.flush()

@@ -89,7 +89,7 @@ def test_bits_of_every_kind(net, name):
     ("Network must be tfc, sfc, lfc, nin, cnv, lenet, alexnet, resnet18 or mlp:WIDTH,WIDTH,..., "
      "not 'mlp:8,0'", lambda: nets.build("mlp:8,0", CIFAR, 10)),
     ("Recipe must be one of hw, paper, not 'x'", lambda: nets.build("tfc", CIFAR, 2, recipe="x")),
-    ("Width must be a number above 0, at most 16, not 0",
+    ("Width must be a number above 0, at most 1024, not 0",
      lambda: nets.build("tfc", CIFAR, 2, width=0)),
     ("Recipe paper puts a ReLU before batch norm, which resnet18 has no place for; use recipe hw",
      lambda: nets.build("resnet18", CIFAR, 2, recipe="paper")),

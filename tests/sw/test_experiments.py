@@ -1,11 +1,15 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
-from benn_fpga import nets, presets
+from benn_fpga import golden, nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.sw import compare, data, experiments, noise, report, stability
+from benn_fpga.sw.experiments import Scores
+from benn_fpga.sw.train import learn
 
 pytestmark = pytest.mark.train
 
@@ -20,14 +24,15 @@ def short(monkeypatch):
     monkeypatch.setattr(stability, "LAST", 3)
 
 
-def quick(digits, **options):
-    return experiments.setting(digits, quick=True, seeds=1, members=2, **{
-        "net": "mlp:8", "epochs": 1, **options})
+def quick(digits, seeds=1, **options):
+    return experiments.setting(digits, quick=True, seeds=seeds, members=2, **options)
 
 
 @pytest.mark.parametrize("name", presets.EXPERIMENTS)
 def test_every_experiment_reports(digits, tmp_path, name):
-    found = experiments.run(name, quick(digits), f"benn-fpga experiment {name}")
+    small = {key: value for key, value in {"net": "mlp:8", "epochs": 1}.items()
+             if key in experiments.EXPERIMENTS[name].options}
+    found = experiments.run(name, quick(digits, **small), f"benn-fpga experiment {name}")
     assert found.rows
     assert found.claims
     assert {len(row) for row in found.rows} == {len(found.columns)}
@@ -40,7 +45,198 @@ def test_every_experiment_reports(digits, tmp_path, name):
 def test_names_are_those_of_the_command_line():
     assert tuple(experiments.EXPERIMENTS) == presets.EXPERIMENTS
     with pytest.raises(BennError, match=r"Experiment must be one of theory, .*, not 'x'"):
-        experiments.run("x", None)
+        experiments.check("x", {})
+
+
+@pytest.mark.parametrize(("name", "given", "words"), [
+    ("theory", {"net": "tfc"}, "theory does not take --net; .* none of them"),
+    ("theory", {"members": 3}, "theory does not take --members"),
+    ("bit-width", {"kind": "ib"}, "bit-width does not take --kind; .* --net, --width, --epochs"),
+    ("compression", {"width": 0.5}, "compression does not take --width"),
+])
+def test_options_that_an_experiment_sets_itself(name, given, words):
+    with pytest.raises(BennError, match=f"Experiment {words}"):
+        experiments.check(name, given)
+
+
+def test_settings_are_those_that_were_used(digits):
+    assert experiments.run("theory", quick(digits)).settings == {
+        "data": "digits", "quick": True, "seeds": [0], "samples": 400_000}
+
+
+@pytest.mark.parametrize(("given", "own", "encoder"), [
+    ({}, {}, "threshold"),
+    ({}, {"kind": "ib"}, None),
+    ({"kind": "ib"}, {}, None),
+    ({"encoder": "thermometer:2"}, {}, "thermometer:2"),
+    ({"encoder": "planes:3"}, {"kind": "ib"}, "planes:3"),
+])
+def test_encoder_suits_the_kind(digits, given, own, encoder):
+    assert quick(digits, **given).options(**own).get("encoder") == encoder
+
+
+def test_measure_is_the_golden_model(digits):
+    setting = quick(digits, seeds=2, net="mlp:8", epochs=2)
+    found = experiments.measure(setting, ensemble="bagging", members=3)
+    for seed in (0, 1):
+        trained = learn(digits, seed=seed, progress=False, net="mlp:8", epochs=2,
+                        encoder="threshold", ensemble="bagging", members=3)
+        result = golden.run(trained.export(digits.x_valid), digits.x_test)
+        assert found.vote[seed] == (result.classes == digits.y_test).mean()
+        assert found.single[seed] == pytest.approx(
+            (result.member_classes == digits.y_test[:, None]).mean())
+    assert (found.weight_bits, found.operations) == (3 * (64 * 8 + 80), 3 * (64 * 8 + 80))
+
+
+def test_tuned_takes_the_rate_that_is_best_on_validation(digits, monkeypatch):
+    seen = {0.03: 5, 0.01: 3, 0.09: 8}
+
+    def fake(data, *, lr, **options):
+        assert options["ensemble"] == "single"
+        valid = {"correct": seen[round(lr, 6)]}
+        return SimpleNamespace(provenance={"scores": {"validation": valid}})
+    monkeypatch.setattr(experiments, "learn", fake)
+    assert experiments.tuned(quick(digits), kind="ib") == {"kind": "ib", "lr": pytest.approx(0.09)}
+    assert experiments.tuned(quick(digits, lr=0.5), kind="ib") == {"kind": "ib"}
+
+
+def measured(monkeypatch, answer):
+    """Let ``answer(options)`` give (accuracy of a member, K-curve, weight bits, operations)."""
+    def fake(setting, **own):
+        single, curve, bits, products = answer(own)
+        off = [n / 1000 for n, _ in enumerate(setting.seeds)]
+        return Scores([single + o for o in off], [[c + o for c in curve] for o in off], bits,
+                      products)
+    monkeypatch.setattr(experiments, "measure", fake)
+    monkeypatch.setattr(experiments, "tuned", lambda setting, **own: own)
+
+
+def claims(digits, name, **options):
+    found = experiments.run(name, quick(digits, seeds=3, **options))
+    return [(claim.ours, claim.held) for claim in found.claims], found.rows
+
+
+def test_bag_vs_boost(digits, monkeypatch):
+    votes = {"single": 0.7, "independent": 0.9, "bagging": 0.8, "boost-c": 0.82}
+    measured(monkeypatch, lambda own: (0.6, [0.6, votes.get(own["ensemble"], 0.75)], 1, 1))
+    found, rows = claims(digits, "bag-vs-boost")
+    assert found == [("bagging +10.00 ± 0.00 points", True),
+                     ("best of 5, boost-c: +2.00 ± 0.00 points", True),
+                     ("+10.00 ± 0.00 points", True)]
+    assert rows[1][:4] == ["independent", "60.10 ± 0.10", "60.10 ± 0.10", "90.10 ± 0.10"]
+
+
+def test_seq_vs_indep(digits, monkeypatch):
+    gains = {"bagging": -0.01, "boost-a": 0.03, "boost-d": 0.02}
+    measured(monkeypatch, lambda own: (
+        0.5, [0.5, 0.8 + gains[own["ensemble"]] * (own["schedule"] == "seq")], 1, 1))
+    found, _ = claims(digits, "seq-vs-indep")
+    assert found == [("-1.00 ± 0.00 points", False),
+                     ("best of 2, boost-a: +3.00 ± 0.00 points", True)]
+
+
+def test_compression(digits, monkeypatch):
+    def answer(own):
+        assert own["net"] == "mlp:256,128"  # a tenth of the weak network has no neurons left
+        gain = {1.0: 0.01, 0.5: 0.02, 0.1: 0.05}[own["width"]] * (own["ensemble"] != "single")
+        return 0.5, [0.5 + gain], 10, 1
+    measured(monkeypatch, answer)
+    found, _ = claims(digits, "compression")
+    assert found == [("1.0 (full) +1.00, 0.1 (nano) +5.00: +4.00 ± 0.00 points more", True)]
+
+
+def test_bit_width(digits, monkeypatch):
+    def answer(own):
+        alone = {"ab": 0.6, "aqb": 0.65, "wqb": 0.7, "ib": 0.7, "sb": 0.8}[own["kind"]]
+        bits = 5 if own["kind"] == "wqb" else 1
+        return (alone, [alone], bits, 1) if own["ensemble"] == "single" else \
+            (alone, [alone, alone + 0.2], 2 * bits, 1)
+    measured(monkeypatch, answer)
+    found, _ = claims(digits, "bit-width")
+    assert found == [("AB, 2 bits, against WQB, 5 bits: +10.00 ± 0.00 points", True),
+                     ("+5.00 ± 0.00 points", True), ("-5.00 ± 0.00 points", False)]
+
+
+def test_first_last(digits, monkeypatch):
+    cost = {"sb": (0.0, 0.0), "ib": (0.04, 0.03), "ab": (0.1, 0.12)}
+    measured(monkeypatch, lambda own: (
+        0, [0.9 - cost[own["kind"]][own["ensemble"] != "single"]], 1, 1))
+    found, _ = claims(digits, "first-last")
+    assert found == [("IB +4.00 ± 0.00, AB +10.00 ± 0.00 points", True),
+                     ("IB +1.00 ± 0.00, AB -2.00 ± 0.00 points less", False)]
+
+
+def test_bits_or_networks(digits, monkeypatch):
+    def answer(own):
+        if own["ensemble"] == "single":
+            k = own["wbits"]
+            return 0, [0.7 + 0.01 * k + (0.05 if own.get("encoder") else 0)], k * 7, k * k * 7
+        k = own["members"]
+        start = 0.8 if own["kind"] == "ib" else 0.6
+        return 0, [start + 0.02 * n for n in range(k)], k * 7, k * 7
+    measured(monkeypatch, answer)
+    found, rows = claims(digits, "bits-or-networks")
+    assert found == [("k = 2: -10.00 ± 0.00; k = 3: -9.00 ± 0.00 points", False),
+                     ("k = 2: -6.00 ± 0.00; k = 3: +3.00 ± 0.00 points", False),
+                     ("k = 2: +5.00 ± 0.00; k = 3: +6.00 ± 0.00 points", True)]
+    assert [row[1:3] + row[5:7] for row in rows] == [
+        ["7"] * 4, ["14", "14", "28", "28"], ["21", "21", "63", "63"]]
+
+
+def test_equal_products_are_equal(digits):
+    """What the table says of cost is what exported models have."""
+    found = experiments.run("bits-or-networks", quick(digits, net="mlp:8", epochs=1))
+    for row in found.rows:
+        assert row[1] == row[2]
+        assert row[5] == row[6]
+
+
+def test_robustness_trained(digits, monkeypatch):
+    changes = {("dnn", 1): 1.0, ("ab", 1): 9.0, ("ab", 5): 3.0}
+
+    def fake(trained, members, data, variance, draws, rng):
+        return changes[trained.kind, members] + (2.0 if trained.kind == "dnn" and trained.coarse
+                                                 else 0.0) + 10 * (variance != noise.MAIN)
+    monkeypatch.setattr(noise, "error_change", fake)
+    monkeypatch.setattr(experiments, "learn", lambda data, *, encoder, kind="ab", **options:
+                        SimpleNamespace(kind=kind, coarse=encoder != "planes",
+                                        provenance={"encoder": encoder}))
+    found, _ = claims(digits, "robustness-trained")
+    assert found == [("9.00 against 1.00 %² at variance 0.01: +8.00 ± 0.00", True),
+                     ("BENN-5 3.00 against 9.00 %²: +6.00 ± 0.00", True),
+                     ("3.00 against 3.00 %²: +0.00 ± 0.00", None)]
+
+
+def test_stability_of_known_scores(digits, monkeypatch):
+    y = digits.y_test
+    right = np.eye(10)[y]
+
+    def fake(setting, seed, **options):
+        # Epochs with 0, 1 and 2 wrong frames of a member; the vote of both has half of each.
+        members = options.get("members", 1)
+        epochs = np.repeat(right[None], 3, axis=0)
+        for epoch in (1, 2):
+            epochs[epoch, :epoch] = np.eye(10)[(y[:epoch] + 1) % 10]
+        other = np.repeat(right[None] * 2, 3, axis=0)
+        return np.stack([epochs, other][:members]), np.ones(members)
+    monkeypatch.setattr(stability, "_watched", fake)
+    _, rows = claims(digits, "stability")
+    shown = {row[0]: row[1] for row in rows}
+    assert shown["single"] == f"{100 * np.std([0, 1 / len(y), 2 / len(y)], ddof=1):.2f} ± 0.00"
+    assert shown["bagging, all"] == "0.00 ± 0.00"
+
+
+def test_watched_scores_are_those_of_the_last_epochs(digits):
+    setting = quick(digits, net="mlp:8", epochs=1)
+    scores, votes = stability._watched(setting, 0, ensemble="bagging", members=2)
+    assert scores.shape == (2, 3, len(digits.y_test), 10)
+    trained = learn(digits, seed=0, net="mlp:8", encoder="threshold", ensemble="bagging",
+                    members=2, epochs=8, decay=False, progress=False)
+    last = trained.network.scores(torch.from_numpy(
+        2 * golden.encode(trained.encoder, digits.x_test.reshape(len(digits.x_test), -1))
+        .astype(np.int8) - 1))
+    assert (scores[:, -1].transpose(1, 0, 2) == last).all()
+    assert votes.tolist() == [1, 1]
 
 
 def test_the_same_plot_has_the_same_bytes(digits, tmp_path):
@@ -66,12 +262,73 @@ def test_flips_are_those_that_occur(sigma):
     assert noise.flips(1.0) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("members", [1, 4])
+def test_ensemble_variance_falls_with_members(members):
+    found = noise.ensemble_variance(0.5, members, 100_000, np.random.default_rng(0))
+    assert found == pytest.approx(noise.flips(0.5) / members, rel=0.03)
+
+
+def test_equation_1_of_one_layer():
+    """Of a float layer of unit weights the change is noise variance x outputs, whatever x is; the
+    mean of K such has 1/K of it, and so has the variance of the output."""
+    x = np.random.default_rng(0).uniform(-1, 1, (400, 64))
+    rng = np.random.default_rng(1)
+    moved, varied = noise.change(x, (64, 50), (32, 32, 1), 0.01, 20, rng)
+    assert moved == pytest.approx(0.01 * 50, rel=0.05)
+    assert varied == pytest.approx(50 / 3, rel=0.05)  # variance of even values in -1..1
+    few, less = noise.change(x, (64, 50), (32, 32, 4), 0.01, 20, rng)
+    assert (few, less) == pytest.approx((moved / 4, varied / 4), rel=0.1)
+
+
+def test_equation_1_of_binary_inputs():
+    """Even values in -1..1 change sign with probability E|noise| / 2, from ±0.5 to ∓0.5."""
+    x = np.random.default_rng(0).uniform(-1, 1, (400, 64))
+    moved, _ = noise.change(x, (64, 50), (1, 1, 1), 0.01, 20, np.random.default_rng(1))
+    assert moved == pytest.approx(50 * 0.1 * math.sqrt(2 / math.pi) / 2, rel=0.05)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 32])
+def test_drawn_weights_have_unit_variance(bits):
+    weights = noise._drawn_weights((400, 400), bits, np.random.default_rng(0))
+    assert float(weights.std()) == pytest.approx(1, rel=1e-3)
+    assert len(weights.unique()) == (2 ** bits if bits < 32 else 160_000) or bits == 32
+
+
+def test_equation_2_is_the_square_change_of_the_error(digits):
+    """By hand: the errors with and without noise, in percent."""
+    trained = learn(digits, "mlp:8", encoder="threshold", epochs=2, members=2, progress=False)
+    found = noise.error_change(trained, 2, digits, 0.1, 3, np.random.default_rng(5))
+    flat = digits.x_test.reshape(len(digits.x_test), -1)
+    rng, errors = np.random.default_rng(5), []
+    for draw in range(4):
+        x = flat + (math.sqrt(0.1) * 8 * rng.standard_normal(flat.shape) if draw else 0)
+        codes = x >= trained.encoder.thresholds[0, 0]
+        scores = trained.network.scores(torch.from_numpy(2 * codes.astype(np.int8) - 1))
+        errors.append(100 * (scores.sum(1).argmax(1) != digits.y_test).mean())
+    assert found == pytest.approx(np.mean([(e - errors[0]) ** 2 for e in errors[1:]]))
+    assert noise.error(trained, 2, torch.from_numpy(flat).double(), digits.y_test) == \
+        pytest.approx(errors[0])
+
+
+@pytest.mark.parametrize("encoder", ["planes", "planes:3", "thermometer:3"])
+def test_error_without_noise_is_that_of_the_network(digits, encoder):
+    trained = learn(digits, "mlp:8", encoder=encoder, epochs=2, members=2, progress=False,
+                    kind="ab" if "thermo" in encoder else "dnn")
+    flat = torch.from_numpy(digits.x_test.reshape(len(digits.x_test), -1)).double()
+    if encoder == "planes:3":  # values that the encoder does not round
+        flat = (flat // 4) * 4
+    rounded = flat.numpy().astype(np.uint8)
+    expected = 100 * (trained.predict(rounded) != digits.y_test).mean()
+    assert noise.error(trained, 2, flat, digits.y_test) == pytest.approx(expected, abs=1e-6)
+
+
 def test_mean_and_deviation():
     assert report.mean([0.5, 0.7]) == "60.00 ± 14.14"
     assert report.mean([0.5]) == "50.00"
+    assert report.spread([1.0, 3.0], 1) == "2.0 ± 1.4"
 
 
-@pytest.mark.parametrize(("net", "members"), [("mlp:32,16", 8), ("nin", 4)])
+@pytest.mark.parametrize(("net", "members"), [("mlp:32,16", 8), ("nin", 4), ("mlp:32", 64)])
 def test_equal_width(net, members):
     encoder = presets.encoder("threshold", (8, 8, 1), 4, 15)
 

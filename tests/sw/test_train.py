@@ -320,7 +320,7 @@ def test_interrupt_passes_out(digits, together):
     ({"kind": "ib", "encoder": "threshold"}, "Kind ib reads inputs of 5 bit, but encoder threshold "
       "gives 1; use planes, or another kind"),
     ({"resume": True}, "Resume needs a checkpoint to go on from"),
-    ({"width": 0}, "Width must be a number above 0, at most 16, not 0"),
+    ({"width": 0}, "Width must be a number above 0, at most 1024, not 0"),
     ({"vote": "loud"}, "Vote must be one of hard, soft, not 'loud'"),
     ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
     ({"members": 0}, "Members must be 1 to 4096, not 0"),
