@@ -86,6 +86,17 @@ def test_every_layer_is_that_of_plain_loops(model, seed):
             assert (outputs[n][2].ravel() == np.ravel(expected)).all()
 
 
+def test_taps_outside_an_image_are_never_active():
+    """Thresholds that are reached by windows of four taps only: those at the corners."""
+    pool = SumPool((3, 3, 2), (3, 3), 1, 1, output_bits=1, relu=True)
+    thresholds = np.full((2, 10, 1), 99, np.int32)
+    thresholds[:, 4] = -99
+    arrays = {"active": np.array([-5, 0], np.int32), "thresholds": thresholds}
+    codes = golden.compute(pool, arrays, np.ones((1, 3, 3, 2), np.int64))
+    assert codes[0, :, :, 0].tolist() == codes[0, :, :, 1].tolist() == [
+        [1, 0, 1], [0, 0, 0], [1, 0, 1]]
+
+
 @given(draw.conv_models(), st.integers(0, 99))
 def test_integers_stay_in_their_limits(model, seed):
     x = draw.random_frames(np.random.default_rng(seed), model, 4)

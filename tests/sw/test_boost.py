@@ -32,6 +32,16 @@ def test_second_round_by_hand(scheme, odds, expected):
     assert weights[:3].tolist() == pytest.approx(expected, rel=1e-13)
 
 
+def test_second_round_of_samme_by_hand():
+    _, _, weights = boost.step("boost-d", EQUAL, MISSED, 10)
+    _, vote, weights = boost.step("boost-d", weights, np.roll(MISSED, 1), 10)
+    first = 36 ** 0.2  # the weight of frame 0, if the others have 1
+    second = (9 * (first + 3)) ** 0.2
+    assert vote == pytest.approx(math.log(9 * (first + 3)) / 10, rel=1e-13)
+    assert weights.tolist() == pytest.approx(
+        np.array([first, second, 1, 1, 1]) / (first + second + 3), rel=1e-13)
+
+
 @pytest.mark.parametrize("scheme", boost.SCHEMES)
 def test_the_error_is_a_share_of_the_weight(scheme):
     weights = np.array([2.0, 1, 1, 1, 1])

@@ -4,9 +4,10 @@ import torch
 from torch.nn import functional
 
 from benn_fpga import nets, presets
-from benn_fpga.layers import Conv, Dense
+from benn_fpga.layers import MAX_GAIN, Conv, Dense
+from benn_fpga.nets import UNIT
 from benn_fpga.sw import network
-from benn_fpga.sw.network import Network, values
+from benn_fpga.sw.network import Network, Products, Residual, values
 
 LAYERS = (Dense(9, 6), Dense(6, 5), Dense(5, 3, output_bits=0))
 
@@ -158,3 +159,54 @@ def test_a_stride_without_a_kernel(size):
     x = x.float().to(memory_format=torch.channels_last)
     expected = functional.conv2d(x.contiguous(), drawn.integers()[0][..., None, None], stride=2)
     assert torch.equal(drawn.sums(x), expected)
+
+
+@pytest.mark.parametrize(("kind", "encoder", "centred"), [
+    ("ab", "threshold", [False, True, True]),  # one channel, six, and a dense layer of 2*2*6
+    ("ab", "thermometer:2", [True, True, True]),
+    ("sb", "planes", [False, True, True]),
+])
+def test_the_paper_centres_weights_over_channels(kind, encoder, centred):
+    kind, coder = nets.kind(kind), presets.encoder(encoder, (8, 8, 1), 8, 255)
+    drawn = Network(nets.build("lenet", coder, 10, kind, width=0.3, recipe="paper"), 2, "paper",
+                      kind)
+    drawn.draw([np.random.default_rng(n) for n in range(2)])
+    drawn.clamp()
+    hidden = [layer for layer in drawn.layers if isinstance(layer, Products)][:-1]
+    for layer, expected in zip(hidden, centred, strict=True):
+        per_place = layer.weight.detach().view(2, layer.spec.outputs, -1, layer._channels())
+        largest = float(per_place.mean(3).abs().max())
+        assert (largest < 1e-6) == expected
+        assert torch.sign(layer.weight.detach()).unique().tolist() == [-1, 1]
+
+
+def test_batch_norm_is_estimated_on_frames_of_the_whole_set(monkeypatch):
+    """Few frames are taken at even distances, and as many for any number of members."""
+    layers = nets.build("mlp:4", presets.encoder("threshold", (6,), 8, 255), 3)
+    x = torch.from_numpy(np.random.default_rng(0).choice([-1, 1], (90, 6)).astype(np.int8))
+    monkeypatch.setattr(network, "_ESTIMATE", 4 * 30)
+    for members in (1, 2):
+        drawn = Network(layers, members).draw([np.random.default_rng(0)] * members)
+        drawn.estimate(x)
+        sums = drawn.layers[0].sums(x[::3].float()).detach()
+        assert drawn.layers[0].norm.mean.float() == pytest.approx(sums.mean(0))
+
+
+@pytest.mark.parametrize("kind", ["ib", "sb"])
+def test_residuals_are_trained_as_they_run(kind):
+    """In training a scale gives what its integers give, by the statistics of the batch."""
+    kind = nets.kind(kind)
+    coder = presets.encoder("planes", (8, 8, 1), 8, 255)
+    drawn = Network(nets.build("resnet18", coder, 10, kind, width=0.05), 2, "hw", kind)
+    drawn.draw([np.random.default_rng(n) for n in range(2)])
+    x = values(coder, np.random.default_rng(9).integers(0, 256, (40, 8, 8, 1), np.uint8)).float()
+    sums = drawn.layers[0](x)
+    scale = next(layer for layer in drawn.layers if isinstance(layer, Residual))
+    drawn.train()
+    trained = scale(sums)
+    drawn.eval()
+    scale.set([sums])
+    assert (trained == scale(sums)).all()
+    gain, _ = scale.integers()
+    assert gain.abs().max() < MAX_GAIN
+    assert float(trained.detach().std()) == pytest.approx(UNIT, rel=0.1)
