@@ -1,0 +1,83 @@
+"""How a window walks over an image that comes pixel by pixel: when it may be read, what it frees.
+
+Pixels of a frame are numbered as they come, row by row. Window p may be read when all its pixels
+are there; once it was read, no pixel before ``freed(p)`` is needed again, by any later window.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["Step", "Walk"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One window.
+
+    Members
+    -------
+    row, column : of its first tap, in the padded image
+    need : pixels that must have come, counted from the first that is still needed
+    free : pixels that are not needed after it
+    ends_row, ends_frame : it is the last of a row of windows, or of all
+    """
+
+    row: int
+    column: int
+    need: int
+    free: int
+    ends_row: bool
+    ends_frame: bool
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The windows of a layer: ``layer`` has shape, kernel, stride, padding and grid."""
+
+    layer: object
+
+    @cached_property
+    def steps(self):
+        """Every :class:`Step` of a frame, in order."""
+        layer = self.layer
+        (height, width, _), (rows, columns) = layer.shape, layer.grid
+        found, gone = [], 0
+        for y in range(rows):
+            for x in range(columns):
+                ends_row = x == columns - 1
+                ends_frame = ends_row and y == rows - 1
+                if ends_frame:
+                    after = height * width
+                elif ends_row:
+                    after = self._first(y + 1) * width
+                elif self._first(y + 1) > self._first(y):
+                    after = self._first(y) * width + self._first(x + 1)
+                else:  # the next row of windows starts with the same row of the image
+                    after = gone
+                found.append(Step(y * layer.stride, x * layer.stride, self._last(y, x) - gone,
+                                  after - gone, ends_row, ends_frame))
+                gone = after
+        return tuple(found)
+
+    def _first(self, n):
+        """First row or column of the image in the n-th row or column of windows."""
+        return max(0, n * self.layer.stride - self.layer.padding)
+
+    def _last(self, y, x):
+        """Pixels up to the last of window (y, x)."""
+        (height, width, _), (kh, kw), pad = self.layer.shape, self.layer.kernel, self.layer.padding
+        row = min(height, y * self.layer.stride - pad + kh) - 1
+        return row * width + min(width, x * self.layer.stride - pad + kw)
+
+    @cached_property
+    def depth(self):
+        """Pixels that must be held at once: (rows - 1) of the image + columns of the kernel."""
+        return max(step.need for step in self.steps)
+
+    @property
+    def free_at(self):
+        """Tap (row, column) after which a window has freed its pixels: inside a row of windows, at
+        the end of a row, at the end of a frame."""
+        (kh, kw), stride, pad = self.layer.kernel, self.layer.stride, self.layer.padding
+        return ((min(pad, kh - 1), min(stride, kw) - 1), (min(stride, kh) - 1, kw - 1),
+                (kh - 1, kw - 1))
