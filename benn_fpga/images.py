@@ -41,14 +41,15 @@ def threshold_words(model, folding, engine, n):
     return image
 
 
-def bias_words(model, folding, engine):
-    """Words of the score layer: ``bias - max_sum``, so that ``score = 2*P + word``."""
-    layer, fold = model.layers[-1], folding.layers[-1]
+def bias_words(model, folding, engine, n, width):
+    """Words of layer ``n`` if it gives integers: ``bias - max_sum``, so that they are ``2*P +
+    word``, each of ``width`` bits."""
+    layer, fold = model.layers[n], folding.layers[n]
     image = []
     for member in _members(model, folding, engine):
-        offset = member.layers[-1]["bias"].astype(np.int64) - layer.max_sum
-        codes = offset.reshape(-1, fold.pe) & ((1 << model.score_bits) - 1)
-        image += bits.stream_words(codes, model.score_bits)
+        offset = member.layers[n]["bias"].astype(np.int64) - layer.max_sum
+        codes = offset.reshape(-1, fold.pe) & ((1 << width) - 1)
+        image += bits.stream_words(codes, width)
     return image
 
 

@@ -1,4 +1,4 @@
-"""Stream joints: skid buffer, fork, replay buffer and width converters.
+"""Stream joints: skid buffer, fork, replay buffer, queue, gate and width converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
 ``ready``) and passes one beat per cycle where nothing stalls it.
@@ -12,7 +12,7 @@ from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
 from benn_fpga.schedule import gear
 
-__all__ = ["Collect", "Emit", "Fork", "Gearbox", "ReplayBuffer", "SkidBuffer"]
+__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -143,6 +143,107 @@ class ReplayBuffer(wiring.Component):
         with m.If(~self.o.valid | self.o.ready):
             m.d.comb += get.eq(~first | (fresh != 0))
             m.d.sync += self.o.valid.eq(get)
+        return m
+
+
+class Fifo(wiring.Component):
+    """A queue of blocks of ``count`` beats, whose places are reserved before they are filled.
+
+    Who sends a block must ``take`` a place for it while there is ``room``; then it never waits.
+    The place is free again when the last beat of its block has left the memory. Latency 2.
+
+    Parameters
+    ----------
+    width : bits of the payload
+    count : beats of a block
+    depth : places for blocks
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    room : Out(1), a place is free
+    take : In(1), reserves it
+    """
+
+    def __init__(self, width, *, count, depth):
+        positive(width=width, count=count, depth=depth)
+        self._count = count
+        self._depth = depth
+        super().__init__({
+            "i": In(stream.Signature(width)),
+            "o": Out(stream.Signature(width)),
+            "room": Out(1),
+            "take": In(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        size = self._count * self._depth
+        # As in ReplayBuffer the ports never meet at an address.
+        m.submodules.memory = mem = memory.Memory(
+            shape=self.i.payload.shape(), depth=size, init=[], attrs={"no_rw_check": 1})
+        write, read = mem.write_port(), mem.read_port()
+        put, get = Signal(), Signal()
+        level = Signal(range(size + 1))
+        free = Signal(range(self._depth + 1), init=self._depth)
+        tail, _ = counter(m, size, en=put, name="tail")
+        head, _ = counter(m, size, en=get, name="head")
+        _, whole = counter(m, self._count, en=get, name="beat")
+        m.d.comb += [
+            self.room.eq(free != 0),
+            self.i.ready.eq(level != size),
+            put.eq(self.i.valid & self.i.ready),
+            write.addr.eq(tail),
+            write.data.eq(self.i.payload),
+            write.en.eq(put),
+            read.addr.eq(head),
+            read.en.eq(get),
+            self.o.payload.eq(read.data),
+        ]
+        m.d.sync += [level.eq(level + put - get), free.eq(free - self.take + (get & whole))]
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.comb += get.eq(level != 0)
+            m.d.sync += self.o.valid.eq(get)
+        return m
+
+
+class Gate(wiring.Component):
+    """Lets the first of every ``count`` beats pass only while there is ``room``. Latency 0.
+
+    Parameters
+    ----------
+    shape : of the payload
+    count : beats of a block
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    room : In(1)
+    take : Out(1), the first beat of a block passes
+    """
+
+    def __init__(self, shape, *, count):
+        positive(count=count)
+        self._count = count
+        super().__init__({
+            "i": In(stream.Signature(shape)),
+            "o": Out(stream.Signature(shape)),
+            "room": In(1),
+            "take": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        may, passed = Signal(), Signal()
+        beat, _ = counter(m, self._count, en=passed, name="beat")
+        m.d.comb += [
+            may.eq((beat != 0) | self.room),
+            self.o.payload.eq(self.i.payload),
+            self.o.valid.eq(self.i.valid & may),
+            self.i.ready.eq(self.o.ready & may),
+            passed.eq(self.o.valid & self.o.ready),
+            self.take.eq(passed & (beat == 0)),
+        ]
         return m
 
 

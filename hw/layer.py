@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pe import ProcessingElement
-from benn_fpga.hw.pipeline import counter, delay
+from benn_fpga.hw.pipeline import banked, counter, delay
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.schedule import MEMORY_LATENCY, sum_latency
@@ -16,8 +16,9 @@ __all__ = ["Layer"]
 class Layer(wiring.Component):
     """PE outputs x SIMD inputs per cycle: XNOR, popcount, accumulate, then thresholds or bias.
 
-    A frame comes in as SF = inputs/SIMD chunks, sent NF = outputs/PE times; each time yields the
-    next PE outputs. Round t of ``rounds`` uses bank t of the weights. With P the weighted popcount
+    A frame, or a window, comes in as SF = inputs/SIMD chunks, sent NF = outputs/PE times; each time
+    yields the next PE outputs. Round t of ``rounds`` uses bank t of the weights, for all windows of
+    a frame. With P the weighted popcount
     of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
     layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last chunk
     of a fold ``schedule.layer_latency``, one chunk per cycle but for the pauses asked for. The
@@ -25,7 +26,7 @@ class Layer(wiring.Component):
 
     Parameters
     ----------
-    layer : spec.Dense
+    layer : layers.Dense or layers.Conv
     fold : spec.Fold
     rounds : banks of weights, T
     weights : words as from images.weight_words
@@ -43,6 +44,7 @@ class Layer(wiring.Component):
                  pace=(1, 0)):
         self._layer = layer
         self._fold = fold
+        self._rounds = rounds
         self._sf = layer.inputs // fold.simd
         folds = rounds * (layer.outputs // fold.pe)
         if len(weights) != folds * self._sf or len(table) != folds:
@@ -76,7 +78,7 @@ class Layer(wiring.Component):
         m.submodules.weights = weights = Rom(
             self._weights, width=fold.pe * fold.simd * layer.weight_bits)
         chunk, last = counter(m, sf, en=accept, name="chunk")
-        word, _ = counter(m, len(self._weights), en=accept, name="word")
+        word = self._banked(m, self._weights, en=accept, name="word")
         m.d.comb += [weights.address.eq(word), weights.en.eq(en)]
 
         # Stage s of these lines goes with what has moved s registers down the pipeline.
@@ -90,7 +92,7 @@ class Layer(wiring.Component):
         width = self._output_bits if layer.is_scores else layer.levels * layer.popcount_bits
         m.submodules.table = table = Rom(self._table, width=fold.pe * width)
         early = summed + 1 - MEMORY_LATENCY
-        row, _ = counter(m, len(self._table), en=en & valid[early] & last[early], name="row")
+        row = self._banked(m, self._table, en=en & valid[early] & last[early], name="row")
         m.d.comb += [table.address.eq(row), table.en.eq(en)]
 
         done = Signal()
@@ -112,6 +114,11 @@ class Layer(wiring.Component):
                 m.d.sync += payload.word_select(n, self._output_bits).eq(
                     self._activate(total, table, n))
         return m
+
+    def _banked(self, m, words, *, en, name):
+        """Address of ``words``, of which every round has its part."""
+        return banked(m, len(words) // self._rounds, repeats=self._layer.positions,
+                      banks=self._rounds, en=en, name=name)
 
     def _may_take(self, m, en, accept):
         """High except during a pause."""

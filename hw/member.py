@@ -64,7 +64,7 @@ class Member(wiring.Component):
             m.submodules[f"layer{n}"] = unit = Layer(
                 layer=layer, fold=fold, rounds=folding.rounds(model),
                 weights=images.weight_words(model, folding, engine, n),
-                table=(images.bias_words(model, folding, engine) if scores else
+                table=(images.bias_words(model, folding, engine, n, model.score_bits) if scores else
                        images.threshold_words(model, folding, engine, n)),
                 score_bits=model.score_bits if scores else None,
                 pace=pace(model, folding, n))

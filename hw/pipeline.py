@@ -2,7 +2,7 @@
 
 from amaranth.hdl import *
 
-__all__ = ["counter", "delay", "reduce_tree"]
+__all__ = ["banked", "counter", "delay", "reduce_tree"]
 
 
 def counter(m, stop, *, en, name, step=1):
@@ -18,6 +18,19 @@ def counter(m, stop, *, en, name, step=1):
     with m.If(en):
         m.d.sync += count.eq(Mux(last, 0, count + step))
     return count, last
+
+
+def banked(m, size, *, repeats, banks, en, name):
+    """Addresses of ``banks`` of ``size`` words each, every bank gone through ``repeats`` times.
+
+    It moves with ``en``.
+    """
+    if repeats == 1:
+        return counter(m, size * banks, en=en, name=name)[0]
+    word, end = counter(m, size, en=en, name=name)
+    _, done = counter(m, repeats, en=en & end, name=f"{name}_repeat")
+    bank, _ = counter(m, size * banks, en=en & end & done, name=f"{name}_bank", step=size)
+    return bank + word
 
 
 def delay(m, value, cycles, *, en, name, init=None):

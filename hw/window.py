@@ -44,8 +44,8 @@ class LineBuffer(wiring.Component):
     of k rows, k - 1 rows of the image and the columns of the kernel. A window is sent ``folds``
     times: row by row, column by column, the words of a pixel last. With ``groups``, fold n sends
     the n-th of as many parts of every pixel, folds / groups times in a row. A window starts when
-    all its pixels are there and ``room`` is high; then it goes on, one word per cycle. Latency 2
-    from the last pixel of a window to its first word.
+    all its pixels are there, then it goes on, one word per cycle. Latency 2 from the last word of
+    its last pixel.
 
     Parameters
     ----------
@@ -58,8 +58,6 @@ class LineBuffer(wiring.Component):
     -------
     i : In(stream of lanes * element_bits bits)
     o : Out(stream of tap_layout)
-    room : In(1), a window may start
-    start : Out(1), a window starts in this cycle
     """
 
     def __init__(self, layer, *, lanes, element_bits, folds, groups=1):
@@ -80,8 +78,6 @@ class LineBuffer(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(width)),
             "o": Out(stream.Signature(tap_layout(width))),
-            "room": In(1),
-            "start": Out(1),
         })
 
     def elaborate(self, platform):
@@ -110,7 +106,6 @@ class LineBuffer(wiring.Component):
             read.addr.eq(word.address),
             read.en.eq(get & word.inside),
             freed.eq(get & word.frees),
-            self.start.eq(get & word.first),
         ]
         m.d.sync += held.eq(held + (put & whole) - Mux(freed, word.step.free, 0))
         inside = Signal()
@@ -119,7 +114,7 @@ class LineBuffer(wiring.Component):
             self.o.p.inside.eq(inside),
         ]
         with m.If(~self.o.valid | self.o.ready):
-            m.d.comb += get.eq(~word.first | ((held >= word.step.need) & self.room))
+            m.d.comb += get.eq(~word.first | (held >= word.step.need))
             m.d.sync += [self.o.valid.eq(get), inside.eq(word.inside)]
         return m
 

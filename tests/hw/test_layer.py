@@ -31,7 +31,7 @@ def rtl_layer(model, fold, frames, **waits):
     scores = layer.is_scores
     dut = Layer(layer=layer, fold=fold, rounds=rounds,
                 weights=images.weight_words(model, folding, 0, 0),
-                table=images.bias_words(model, folding, 0) if scores else
+                table=images.bias_words(model, folding, 0, 0, model.score_bits) if scores else
                 images.threshold_words(model, folding, 0, 0),
                 score_bits=model.score_bits if scores else None)
     sf, nf = layer.inputs // fold.simd, layer.outputs // fold.pe

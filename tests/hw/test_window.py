@@ -46,7 +46,6 @@ class Checked(LineBuffer):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        m.d.comb += self.room.eq(1)
         (write,), (read,) = m.submodules.memory.write_ports, m.submodules.memory.read_ports
         m.d.sync += Assert(~(write.en & read.en & (write.addr == read.addr)), "ports met")
         return m
