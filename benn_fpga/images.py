@@ -7,7 +7,8 @@ import numpy as np
 
 from benn_fpga import bits
 
-__all__ = ["bias_words", "encoder_words", "threshold_words", "vote_weights", "weight_words"]
+__all__ = ["bias_words", "constants", "encoder_words", "threshold_words", "vote_weights",
+           "weight_words"]
 
 
 def _members(model, folding, engine):
@@ -51,6 +52,11 @@ def bias_words(model, folding, engine, n, width):
         codes = offset.reshape(-1, fold.pe) & ((1 << width) - 1)
         image += bits.stream_words(codes, width)
     return image
+
+
+def constants(model, folding, engine, n, key):
+    """What the engine's members store as ``key`` for layer ``n``, as lists, round by round."""
+    return [member.layers[n][key].tolist() for member in _members(model, folding, engine)]
 
 
 def vote_weights(model, folding, engine):

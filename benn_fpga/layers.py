@@ -90,6 +90,11 @@ class _Layer:
         return self.shape
 
     @property
+    def foldable(self):
+        """What PE must divide, and what SIMD must, each with its name."""
+        return (self.output_shape[-1], "channels"), (1, "input at a time")
+
+    @property
     def levels(self):
         """Thresholds per output."""
         return (1 << self.output_bits) - 1
@@ -189,6 +194,10 @@ class Dense(_Products):
         self._check_bits()
 
     @property
+    def foldable(self):
+        return (self.outputs, "outputs"), (self.inputs, "inputs")
+
+    @property
     def input_shape(self):
         return (self.inputs,)
 
@@ -269,6 +278,12 @@ class Conv(_Window, _Products):
             if size % self.groups:
                 raise BennError(f"Groups {self.groups} must divide the {size} {noun}")
         self._check_bits()
+
+    @property
+    def foldable(self):
+        group = " in a group" if self.groups > 1 else ""
+        return ((self.outputs // self.groups, f"outputs{group}"),
+                (self.channels // self.groups, f"channels{group}"))
 
     @property
     def inputs(self):

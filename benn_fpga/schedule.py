@@ -11,15 +11,19 @@ and SF = inputs/SIMD. Then
 """
 
 from dataclasses import dataclass
-from math import lcm
 
 from benn_fpga.answer import answer_beats
+from benn_fpga.flow import Flow, alone
+from benn_fpga.gears import gear
+from benn_fpga.layers import MaxPool, Scale, SumPool
+from benn_fpga.stages import stages
 
-__all__ = ["Gear", "Schedule", "frame_beats", "gear", "hard_latency", "layer_latency", "pace",
+__all__ = ["Schedule", "frame_beats", "hard_latency", "layer_latency", "pace",
            "popcount_latency", "schedule", "sum_latency", "tree_latency", "vote_latency"]
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
+_FRAMES = 6  # after which a stream of frames has come to rest in its rhythm
 
 
 def tree_latency(n):
@@ -46,6 +50,24 @@ def layer_latency(layer, fold, rounds):
     return weights + sums + accumulate + compare
 
 
+def pool_latency(layer, lanes, rounds):
+    """Registers of a sum pool before its sums, that of the sums, and those behind them."""
+    read = 0 if rounds * layer.channels == lanes else MEMORY_LATENCY
+    accumulate, choose, compare = 1, 1, 1
+    if not layer.output_bits:
+        return 0, accumulate, 0
+    if layer.relu:
+        return read + choose, accumulate, MEMORY_LATENCY + compare
+    return max(0, read - 1), accumulate, compare
+
+
+def scale_latency(layer, lanes, rounds):
+    """Cycles from a word of integers to that word, scaled."""
+    read = 0 if rounds * layer.shape[2] == lanes else MEMORY_LATENCY
+    multiply, shift, clip = 1, 1, 1
+    return read + multiply + shift + clip
+
+
 def vote_latency(parallel, classes_per_beat):
     """Cycles from the last beat of votes to the answer."""
     multiply, accumulate, merge, margin = 1, 1, 1, 1
@@ -57,32 +79,6 @@ def hard_latency(classes_per_beat, beats):
     """Cycles from the last beat of scores to the last beat of hard votes."""
     merge, hold = 1, 1
     return tree_latency(classes_per_beat) + merge + hold + beats - 1
-
-
-@dataclass(frozen=True)
-class Gear:
-    """A width converter: ``collect`` beats fill a block, which leaves in ``emit`` beats.
-
-    A frame is ``blocks`` blocks. Where beats and frame do not share a block size, the block is the
-    whole frame and its surplus is dropped.
-    """
-
-    collect: int
-    emit: int
-    blocks: int
-
-    def last_beat(self, first, spacing):
-        """When the last beat of a frame comes out, if beats go in at ``first + n*spacing``."""
-        return (first + (self.collect - 1) * spacing + (self.collect > 1) + (self.emit > 1)
-                + (self.blocks - 1) * max(self.collect * spacing, self.emit) + self.emit - 1)
-
-
-def gear(i, o, frame):
-    """The :class:`Gear` from beats of ``i`` elements to ``o``, for frames of ``frame`` elements."""
-    block = lcm(i, o)
-    if frame % block:
-        return Gear(-(-frame // i), -(-frame // o), 1)
-    return Gear(block // i, block // o, frame // block)
 
 
 def pace(model, folding, n):
@@ -117,6 +113,7 @@ class Schedule:
     xnor_lanes : PE x SIMD over all layers and engines (a multi-bit product is one lane)
     xnor_gates : the same, each bit plane product counted
     error_depth : frames that the design can hold, so many error flags must be queued
+    queues : depth in pixels of the queue before each port (layer, source) behind a window
     """
 
     stages: dict[str, int]
@@ -125,36 +122,68 @@ class Schedule:
     xnor_lanes: int
     xnor_gates: int
     error_depth: int
+    queues: dict[tuple[int, int], int]
+
+
+def latencies(model, folding):
+    """Of each stage, cycles from the last word that an output needs to that output."""
+    rounds = folding.rounds(model)
+    return [_latency(stage, rounds) for stage in stages(model, folding)]
+
+
+def _latency(stage, rounds):
+    layer, fold = stage.layer, stage.fold
+    if stage.has_products:
+        return layer_latency(layer, fold, rounds)
+    if isinstance(layer, MaxPool):
+        return 1
+    if isinstance(layer, SumPool):
+        return sum(pool_latency(layer, fold.pe, rounds))
+    return scale_latency(layer, fold.pe, rounds) if isinstance(layer, Scale) else 1
+
+
+def queues(model, folding, cycles):
+    """Depth, in pixels, of the queue before each port (layer, source) that does not read a dense
+    layer, if frames take so many cycles.
+
+    It is what a stream of frames needs whose words come evenly.
+    """
+    flow = Flow(model, folding, latencies(model, folding), _paces(model, folding))
+    flow.run(flow.paced(_FRAMES, cycles // folding.rounds(model)))
+    return {key: queue.most() for key, queue in flow.queues.items()}
+
+
+def _paces(model, folding):
+    return [pace(model, folding, n) if stage.is_dense else None
+            for n, stage in enumerate(stages(model, folding))]
 
 
 def schedule(model, folding):
     """The :class:`Schedule` of ``model`` folded by ``folding``."""
     folding.check(model)
-    encoder, rounds = model.encoder, folding.rounds(model)
-    stages = {"input": frame_beats(encoder, folding.bus)}
-    # Cycle 0 takes the first beat; the input buffer and the encoder are one register each.
-    now, spacing, width = 2, 1, folding.bus // 8 * encoder.elements_per_value
-    slowest, lanes, gates = 0, 0, 0
+    encoder, rounds, found = model.encoder, folding.rounds(model), stages(model, folding)
+    latency = latencies(model, folding)
+    busy = {"input": frame_beats(encoder, folding.bus)}
+    lanes = gates = 0
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
-    for n, (layer, fold) in enumerate(zip(model.layers, folding.layers, strict=True)):
-        nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
-        slowest = max(slowest, nf * sf)
-        stages[f"layer{n}"] = rounds * nf * sf
-        lanes += fold.pe * fold.simd
-        gates += fold.pe * fold.simd * layer.weight_bits * layer.input_bits
-        written = gear(width, fold.simd, layer.inputs).last_beat(now, spacing)
-        replays = nf * (rounds if n == 0 else 1)
-        buffered = 1 if replays == 1 else 2
-        latency = layer_latency(layer, fold, rounds)
-        now = written + buffered + latency
-        held += 4 + -(-latency // stages[f"layer{n}"])  # two in the buffer, two in the gearbox
-        spacing, width = sf, fold.pe
-    now += (nf - 1) * sf + (rounds - 1) * slowest
-    voting = vote_latency(folding.parallel, fold.pe)
+    for n, stage in enumerate(found):
+        busy[f"layer{n}"] = rounds * alone(stage)
+        if stage.has_products:
+            lanes += stage.fold.pe * stage.fold.simd
+            gates += stage.fold.pe * stage.fold.simd * stage.layer.weight_bits \
+                * stage.layer.input_bits
+        held += 4 + -(-latency[n] // busy[f"layer{n}"])  # two in the buffer, two in the gearbox
+    last = found[-1]
+    beats = last.pixels_out * last.words_out
+    voting = vote_latency(folding.parallel, last.lanes_out)
     if model.vote == "hard":
-        voting += hard_latency(fold.pe, nf)
-    held += -(-voting // (rounds * nf))
-    stages["answer"] = answer_beats(model.classes, folding.bus)
-    now += voting + 2  # the record, and the port's buffer
-    return Schedule(stages, max(stages.values()), now, folding.parallel * lanes,
-                    folding.parallel * gates, held)
+        voting += hard_latency(last.lanes_out, beats)
+    held += -(-voting // (rounds * beats))
+    busy["answer"] = answer_beats(model.classes, folding.bus)
+    cycles = max(busy.values())
+    depths = {} if all(stage.is_dense for stage in found) else queues(model, folding, cycles)
+    flow = Flow(model, folding, latency, _paces(model, folding), depths)
+    scores = flow.run(flow.bus(1, busy["input"]))
+    # Behind the scores come the vote, the record, and the port's buffer.
+    return Schedule(busy, cycles, scores[rounds * beats - 1] + voting + 2,
+                    folding.parallel * lanes, folding.parallel * gates, held, depths)

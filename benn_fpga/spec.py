@@ -328,11 +328,9 @@ class Folding:
             raise BennError(f"Folding has {len(self.layers)} layers, "
                             f"but the model has {len(model.layers)}")
         for n, (fold, layer) in enumerate(zip(self.layers, model.layers, strict=True)):
-            if not isinstance(layer, Dense):
-                raise BennError(f"Layer {n} is {layer.kind}, for which there is no hardware yet; "
-                                f"use a network of dense layers")
-            _divides(f"PE {fold.pe}", fold.pe, layer.outputs, f"outputs of layer {n}")
-            _divides(f"SIMD {fold.simd}", fold.simd, layer.inputs, f"inputs of layer {n}")
+            outputs, inputs = layer.foldable
+            _divides(f"PE {fold.pe}", fold.pe, *outputs, n)
+            _divides(f"SIMD {fold.simd}", fold.simd, *inputs, n)
         members = len(model.members)
         _divides(f"Parallel {self.parallel}", self.parallel, members, "members")
         return self
@@ -374,7 +372,8 @@ def _bits(width):
     return f"codes of {width} bit" if width else "integers"
 
 
-def _divides(what, part, whole, noun):
+def _divides(what, part, whole, noun, n=None):
+    noun = noun if n is None else f"{noun} of layer {n}"
     if whole % part:
         below = next(d for d in range(min(part, whole), 0, -1) if whole % d == 0)
         above = next((d for d in range(part, whole + 1) if whole % d == 0), whole)

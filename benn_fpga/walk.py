@@ -75,6 +75,14 @@ class Walk:
         return max(step.need for step in self.steps)
 
     @property
+    def places(self):
+        """Pixels that the line buffer has place for.
+
+        Of a kernel of one tap a pixel comes in while the one before it is read.
+        """
+        return max(2, self.depth) if self.layer.taps == 1 else self.depth
+
+    @property
     def free_at(self):
         """Tap (row, column) after which a window has freed its pixels: inside a row of windows, at
         the end of a row, at the end of a frame."""

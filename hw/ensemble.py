@@ -1,5 +1,8 @@
 """The whole accelerator: AXI4-Stream in, K members, one vote, AXI4-Stream out."""
 
+from functools import reduce
+from operator import and_
+
 from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,10 +12,11 @@ from benn_fpga.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Emit, Fork, Gearbox, SkidBuffer
-from benn_fpga.hw.member import Member, frame_buffer
+from benn_fpga.hw.joints import Emit, Fork, Gate, Gearbox, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.member import Member, frame_buffer, front
 from benn_fpga.hw.vote import HardVote, Voter, answer_layout
 from benn_fpga.schedule import schedule
+from benn_fpga.stages import stages
 
 __all__ = ["AnswerPort", "Ensemble"]
 
@@ -126,23 +130,19 @@ class Ensemble(wiring.Component):
         m = Module()
         model, folding = self._model, self._folding
         encoder, lanes, engines = model.encoder, folding.bus // 8, folding.parallel
-        first, last = model.layers[0], model.layers[-1]
-        classes_per_beat = folding.layers[-1].pe
-        simd = folding.layers[0].simd
+        first, last = stages(model, folding)[0], stages(model, folding)[-1]
+        width = first.lanes_in * encoder.element_bits
 
-        # Built once for all engines: port, guard, encoder, width converter, frame buffer.
+        # Built once for all engines: port, guard, encoder, width converter, buffers.
         m.submodules.skid = skid = SkidBuffer(beat_layout(lanes))
         m.submodules.guard = guard = FrameGuard(
             lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
         m.submodules.encoder = unit = EncoderUnit(
             encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
         m.submodules.gear0 = gearbox = Gearbox(
-            lanes * encoder.elements_per_value, simd, frame=encoder.outputs,
+            lanes * encoder.elements_per_value, first.lanes_in, frame=encoder.outputs,
             element_bits=encoder.element_bits)
-        m.submodules.buffer0 = buffer = frame_buffer(
-            first, folding.layers[0],
-            folding.rounds(model) * first.outputs // folding.layers[0].pe)
-        m.submodules.fork = fork = Fork(simd * first.input_bits, ways=engines)
+        m.submodules.fork = fork = Fork(width, ways=engines)
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
             skid.i.p.keep.eq(self.s_axis_tkeep),
@@ -150,22 +150,24 @@ class Ensemble(wiring.Component):
             skid.i.valid.eq(self.s_axis_tvalid),
             self.s_axis_tready.eq(skid.i.ready),
         ]
-        for source, sink in ((skid.o, guard.i), (guard.o, unit.i), (unit.o, gearbox.i),
-                             (gearbox.o, buffer.i), (buffer.o, fork.i)):
+        for source, sink in ((skid.o, guard.i), (guard.o, unit.i), (unit.o, gearbox.i)):
             wiring.connect(m, source, sink)
+        members = [Member(model=model, folding=folding, engine=n, queues=self._schedule.queues)
+                   for n in range(engines)]
+        self._feed(m, first, gearbox.o, fork, members)
 
         hard = model.vote == "hard"
         m.submodules.voter = voter = Voter(
-            classes=last.outputs, lanes=classes_per_beat,
+            classes=model.classes, lanes=last.lanes_out,
             weights=[images.vote_weights(model, folding, n) for n in range(engines)],
             vote_bits=1 if hard else model.score_bits, total_bits=model.total_bits)
         for n in range(engines):
-            m.submodules[f"member{n}"] = member = Member(model=model, folding=folding, engine=n)
-            wiring.connect(m, fork.o[n], member.i)
-            votes = member.o
+            m.submodules[f"member{n}"] = members[n]
+            wiring.connect(m, fork.o[n], members[n].i)
+            votes = members[n].o
             if hard:
                 m.submodules[f"hard{n}"] = vote = HardVote(
-                    classes=last.outputs, lanes=classes_per_beat, score_bits=model.score_bits)
+                    classes=model.classes, lanes=last.lanes_out, score_bits=model.score_bits)
                 wiring.connect(m, votes, vote.i)
                 votes = vote.o
             wiring.connect(m, votes, voter.i[n])
@@ -183,3 +185,28 @@ class Ensemble(wiring.Component):
             port.o.ready.eq(self.m_axis_tready),
         ]
         return m
+
+    def _feed(self, m, first, source, fork, members):
+        """Lead the stream of encoded pixels to all engines, as often as they read it."""
+        model, rounds = self._model, self._folding.rounds(self._model)
+        if first.is_dense:
+            m.submodules.buffer0 = buffer = frame_buffer(
+                first.layer, first.fold, rounds * first.folds)
+            wiring.connect(m, source, buffer.i)
+            wiring.connect(m, buffer.o, fork.i)
+            return
+        if rounds > 1:
+            m.submodules.buffer0 = buffer = ReplayBuffer(
+                len(source.payload), chunks=first.pixels_in * first.words_in, replays=rounds)
+            wiring.connect(m, source, buffer.i)
+            source = buffer.o
+        taps = front(m, 0, first, model.encoder.element_bits, source)
+        m.submodules.gate0 = gate = Gate(taps.payload.shape(), count=first.reads)
+        m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
+        m.d.comb += [member.take.eq(gate.take) for member in members]
+        wiring.connect(m, taps, gate.i)
+        m.d.comb += [
+            fork.i.payload.eq(gate.o.p.data),
+            fork.i.valid.eq(gate.o.valid),
+            gate.o.ready.eq(fork.i.ready),
+        ]

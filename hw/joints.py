@@ -1,4 +1,5 @@
-"""Stream joints: skid buffer, fork, replay buffer, queue, gate and width converters.
+"""Stream joints: skid buffer, fork, replay buffer, queue, gate, grid and width
+converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
 ``ready``) and passes one beat per cycle where nothing stalls it.
@@ -8,11 +9,12 @@ from amaranth.hdl import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.gears import gear
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
-from benn_fpga.schedule import gear
 
-__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer"]
+__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer",
+           "Subsample"]
 
 
 class SkidBuffer(wiring.Component):
@@ -243,6 +245,51 @@ class Gate(wiring.Component):
             self.i.ready.eq(self.o.ready & may),
             passed.eq(self.o.valid & self.o.ready),
             self.take.eq(passed & (beat == 0)),
+        ]
+        return m
+
+
+class Subsample(wiring.Component):
+    """Passes every ``stride``-th pixel of every ``stride``-th row, drops the others. Latency 0.
+
+    Parameters
+    ----------
+    width : bits of a word
+    shape : rows and columns of an image
+    words : of a pixel
+    stride : see above
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+    """
+
+    def __init__(self, width, *, shape, words, stride):
+        positive(width=width, rows=shape[0], columns=shape[1], words=words, stride=stride)
+        self._shape = shape
+        self._words = words
+        self._stride = stride
+        super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
+
+    def elaborate(self, platform):
+        m = Module()
+        taken, keep = Signal(), Signal()
+        _, pixel = counter(m, self._words, en=taken, name="word")
+        at, ends = [], taken & pixel
+        for name, size in zip(("column", "row"), reversed(self._shape), strict=True):
+            # The phase starts anew with every row, and with every image.
+            _, last = counter(m, size, en=ends, name=name)
+            phase = Signal(range(self._stride), name=f"{name}_phase")
+            with m.If(ends):
+                m.d.sync += phase.eq(Mux(last | (phase == self._stride - 1), 0, phase + 1))
+            at.append(phase)
+            ends = ends & last
+        m.d.comb += [
+            keep.eq((at[0] == 0) & (at[1] == 0)),
+            self.o.payload.eq(self.i.payload),
+            self.o.valid.eq(self.i.valid & keep),
+            self.i.ready.eq(~keep | self.o.ready),
+            taken.eq(self.i.valid & self.i.ready),
         ]
         return m
 

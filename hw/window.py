@@ -41,15 +41,16 @@ class LineBuffer(wiring.Component):
     """Sends the windows of each image, word by word, while the next pixels come in.
 
     A ring that holds the pixels from the first that a window still needs to the last: for a kernel
-    of k rows, k - 1 rows of the image and the columns of the kernel. A window is sent ``folds``
-    times: row by row, column by column, the words of a pixel last. With ``groups``, fold n sends
-    the n-th of as many parts of every pixel, folds / groups times in a row. A window starts when
-    all its pixels are there, then it goes on, one word per cycle. Latency 2 from the last word of
-    its last pixel.
+    of k rows, k - 1 rows of the image and the columns of the kernel (for one tap two pixels, of
+    which one comes in while the other is read). A window is sent ``folds`` times: row by row,
+    column by column, the words of a pixel last. With ``groups``, fold n sends the n-th of as many
+    parts of every pixel, folds / groups times in a row. A window, of two words at least, starts
+    when all its pixels are there, then it goes on, one word per cycle. Latency 2 from the last word
+    of its last pixel.
 
     Parameters
     ----------
-    layer : with shape, kernel of at least two taps, stride, padding and grid
+    layer : with shape, kernel, stride, padding and grid
     lanes : elements of a word
     element_bits : bits of an element
     folds, groups : see above
@@ -62,8 +63,8 @@ class LineBuffer(wiring.Component):
 
     def __init__(self, layer, *, lanes, element_bits, folds, groups=1):
         positive(lanes=lanes, element_bits=element_bits, folds=folds, groups=groups)
-        if layer.taps < 2:
-            raise ValueError("Kernel must have two taps at least")
+        if folds * layer.taps * (layer.channels // lanes // groups) < 2:
+            raise ValueError("A window must have two words at least")
         if layer.channels % (lanes * groups):
             raise ValueError(f"{groups} groups of words of {lanes} must divide {layer.channels} "
                              f"channels")
@@ -82,7 +83,7 @@ class LineBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        words, depth = self._words, self._walk.depth
+        words, depth = self._words, self._walk.places
         size = depth * words
         # A pixel is read the cycle after it was written at the earliest, and its place is written
         # the cycle after it was freed at the earliest: the ports never meet at an address.
@@ -153,7 +154,7 @@ class LineBuffer(wiring.Component):
 
     def _address(self, m, now, get, part_ends, line_ends, fold_ends, group_ends, ends):
         """Place of the word to read in the ring."""
-        layer, words, size = self._layer, self._words, self._walk.depth * self._words
+        layer, words, size = self._layer, self._words, self._walk.places * self._words
         (height, width, _), (rows, columns), stride = layer.shape, layer.grid, layer.stride
         part = words // self._groups
 

@@ -6,8 +6,8 @@ import pytest
 from amaranth.hdl import Assert
 
 import rtl
+from benn_fpga.gears import gear
 from benn_fpga.hw.joints import Collect, Emit, Fork, Gearbox, ReplayBuffer, SkidBuffer
-from benn_fpga.schedule import gear
 
 WAITS = list(product([0, 3], [0, 3]))
 

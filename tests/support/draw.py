@@ -120,8 +120,8 @@ def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, 
 
 def random_folding(rng, model, bus=None):
     """A folding that fits ``model``, drawn from all of them."""
-    folds = tuple(Fold(int(rng.choice(divisors(layer.outputs))),
-                       int(rng.choice(divisors(layer.inputs)))) for layer in model.layers)
+    folds = tuple(Fold(*(int(rng.choice(divisors(count))) for count, _ in layer.foldable))
+                  for layer in model.layers)
     parallel = int(rng.choice(divisors(len(model.members))))
     return Folding(folds, parallel, bus or int(rng.choice([8, 16, 24, 32, 64, 128])))
 
@@ -165,8 +165,8 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
 @st.composite
 def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128)):
     """Any folding that fits ``model``."""
-    folds = tuple(Fold(draw(st.sampled_from(divisors(layer.outputs))),
-                       draw(st.sampled_from(divisors(layer.inputs)))) for layer in model.layers)
+    folds = tuple(Fold(*(draw(st.sampled_from(divisors(count))) for count, _ in layer.foldable))
+                  for layer in model.layers)
     return Folding(folds, draw(st.sampled_from(divisors(len(model.members)))),
                    draw(st.sampled_from(buses)))
 

@@ -1,0 +1,235 @@
+"""The stages of an engine as processes of timing.py, from the first beat of a frame to its scores.
+
+All engines of a design do the same in the same cycles, so one of them is followed.
+"""
+
+from itertools import count
+
+from benn_fpga import timing
+from benn_fpga.gears import gear
+from benn_fpga.stages import consumers, stages
+from benn_fpga.timing import Channel, Queue
+from benn_fpga.walk import Walk
+
+__all__ = ["Flow", "alone"]
+
+
+def _windows(stage, i, outputs, queues, latency):
+    """A stage that keeps pixels in a hw.window.LineBuffer, and its gate."""
+    walk, words, per = Walk(stage.layer), stage.words_in, stage.reads_per_word
+    part, columns = words // stage.groups, stage.layer.kernel[1]
+    frees = [(stage.folds - 1) * per + (r * columns + c) * part + part - 1
+             for r, c in walk.free_at]
+    whole, freed = [], []  # cycles in which a pixel was written, and freed
+
+    def put():
+        n = len(i.taken)
+        free = n // words - walk.places
+        if len(i.offered) <= n or (free >= 0 and len(freed) <= free):
+            return False
+        now = max(i.offered[n], freed[free] + 1 if free >= 0 else 0)
+        i.taken.append(now)
+        if n % words == words - 1:
+            whole.append(now)
+        return True
+
+    gone = last = 0
+    start = -stage.reads
+    for block in count():
+        step = walk.steps[block % len(walk.steps)]
+        while put() or len(whole) < gone + step.need:
+            if len(i.offered) <= len(i.taken) or len(whole) < gone + step.need:
+                if not put():
+                    yield
+        got = max(last, whole[gone + step.need - 1] + 1)
+        start = max(got + 1, start + stage.reads)
+        for queue in queues:
+            while (room := queue.room(block)) is None:
+                yield
+                while put():
+                    pass
+            start = max(start, room)
+        for queue in queues:
+            queue.starts.append(start)
+        word = frees[2 if step.ends_frame else 1 if step.ends_row else 0]
+        freed += [start + word - 1 if word else got] * step.free
+        gone += step.free
+        last = start + stage.reads - 1
+        for n in range(stage.words_out):
+            for o in outputs:
+                o.offered.append(start + (n + 1) * per - 1 + latency)
+
+
+def _straight(stage, inputs, outputs, queues, latency):
+    """A stage that reads every pixel once, as it comes; those off the grid are dropped."""
+    per = stage.reads_per_word
+    columns = stage.layer.shape[1]
+    taken = n = block = 0
+    for pixel in count():
+        row, column = divmod(pixel % stage.pixels_in, columns)
+        if row % stage.stride or column % stage.stride:
+            for _ in range(stage.words_in):
+                while len(inputs[0].offered) <= n:
+                    yield
+                inputs[0].taken.append(inputs[0].offered[n])
+                n += 1
+            continue
+        for word in range(stage.words_in):
+            for i in inputs:
+                while len(i.offered) <= n:
+                    yield
+                taken = max(taken, i.offered[n])
+            if word == 0:
+                for queue in queues:
+                    while (room := queue.room(block)) is None:
+                        yield
+                    taken = max(taken, room)
+                for queue in queues:
+                    queue.starts.append(taken)
+            for i in inputs:
+                i.taken.append(taken)
+            if (word + 1) % per == 0:
+                for o in outputs:
+                    o.offered.append(taken + latency)
+            taken += 1
+            n += 1
+        block += 1
+
+
+def _layer(stage, i, o, latency, pace):
+    """A dense layer, which reads a frame as often as its buffer sends it."""
+    chunks, pause = pace
+    free, per = 0, stage.reads_per_word
+    for n in count():
+        while len(i.offered) <= n:
+            yield
+        now = max(i.offered[n], free)
+        i.taken.append(now)
+        free = now + 1 + (pause if (n + 1) % chunks == 0 else 0)
+        if (n + 1) % per == 0:
+            o.offered.append(now + latency)
+
+
+class Flow:
+    """The processes of a design.
+
+    Parameters
+    ----------
+    latency : of each stage, from the last word that an output needs to that output
+    pace : of each dense stage, as in schedule.pace
+    depths : of every queue, by (layer, port); as many as are needed if None
+    """
+
+    def __init__(self, model, folding, latency, pace, depths=None):
+        self._model = model
+        self._folding = folding
+        self._latency = latency
+        self._pace = pace
+        self._depths = depths
+        self._channels = []
+        self._processes = []
+        self.queues = {}
+        self.stages = stages(model, folding)
+        self.rounds = folding.rounds(model)
+
+    def _channel(self):
+        self._channels.append(Channel())
+        return self._channels[-1]
+
+    def _add(self, process, i, *args):
+        o = self._channel()
+        self._processes.append(process(i, o, *args))
+        return o
+
+    def _geared(self, i, lanes_in, lanes_out, frame):
+        found = gear(lanes_in, lanes_out, frame)
+        if found.collect > 1:
+            i = self._add(timing.collect, i, found.collect)
+        return self._add(timing.emit, i, found.emit) if found.emit > 1 else i
+
+    def _buffered(self, i, chunks, replays):
+        """What hw.member.frame_buffer is."""
+        if replays == 1:
+            return self._add(timing.skid, i)
+        return self._add(timing.ring, i, chunks, replays, 2 * chunks)
+
+    def bus(self, frames, beats):
+        """Frames that come as fast as they are taken, from the bus to the first stage."""
+        folding, encoder, first = self._folding, self._model.encoder, self.stages[0]
+        i = self._channel()
+        self._processes.append(timing.source(i, [0] * (frames * beats)))
+        i = self._add(timing.register, self._add(timing.skid, i))
+        i = self._geared(i, folding.bus // 8 * encoder.elements_per_value, first.lanes_in,
+                         encoder.outputs)
+        if first.is_dense:
+            return self._buffered(i, first.words_in, self.rounds * first.folds)
+        if self.rounds == 1:
+            return i
+        return self._buffered(i, first.pixels_in * first.words_in, self.rounds)
+
+    def paced(self, frames, cycles):
+        """Frames, or rounds of them, whose words come evenly, each in so many cycles."""
+        i, first = self._channel(), self.stages[0]
+        words = first.pixels_in * first.words_in
+        self._processes.append(timing.source(
+            i, [frame * cycles + n * cycles // words for frame in range(frames)
+                for n in range(words)]))
+        return i
+
+    def run(self, start):
+        """Follow the words of the channel ``start``; returns the cycles of all score words."""
+        readers = consumers(self._model)
+        inputs = {(0, 0): start}
+        for n, stage in enumerate(self.stages):
+            ports = [inputs[n, port] for port in range(len(stage.layer.sources))]
+            latency, found = self._latency[n], []
+            if stage.is_dense:
+                o = self._channel()
+                self._processes.append(_layer(stage, ports[0], o, latency, self._pace[n]))
+                for reader, port in readers[n]:
+                    inputs[reader, port] = self._dense(stage, self.stages[reader], o)
+                found = [o]
+                queues = []
+            else:
+                queues = []
+                for reader, port in readers[n]:
+                    found.append(self._channel())
+                    queue = Queue(found[-1], self._channel(), stage.words_out,
+                                  None if self._depths is None else self._depths[reader, port])
+                    self._processes.append(queue.process())
+                    self.queues[reader, port] = queue
+                    queues.append(queue)
+                    inputs[reader, port] = self._read(stage, self.stages[reader], queue.o)
+                found = found or [self._channel()]
+                self._processes.append(
+                    _windows(stage, ports[0], found, queues, latency) if stage.is_buffered else
+                    _straight(stage, ports, found, queues, latency))
+        scores, = found
+        self._processes.append(timing.taken_at_once(scores))
+        timing.run(self._channels, self._processes)
+        return scores.taken
+
+    def _dense(self, stage, reader, o):
+        i = self._geared(o, stage.lanes_out, reader.lanes_in, reader.layer.inputs)
+        return self._buffered(i, reader.words_in, reader.folds)
+
+    def _read(self, stage, reader, o):
+        """From a queue to the stage that reads it."""
+        if reader.is_dense:
+            return self._dense(stage, reader, o)
+        return self._geared(o, stage.lanes_out, reader.lanes_in, stage.layer.output_shape[-1])
+
+
+def alone(stage):
+    """Cycles per frame of a stage that never waits for others."""
+    if stage.is_dense:
+        return stage.reads
+    if not stage.is_buffered:
+        return stage.pixels_in * stage.words_in
+    i, o = Channel(), Channel()
+    frames = 3
+    words = stage.pixels_in * stage.words_in
+    timing.run([i, o], [timing.source(i, [0] * (frames * words)),
+                        _windows(stage, i, [o], [], 0), timing.taken_at_once(o)])
+    per_frame = stage.pixels_out * stage.words_out
+    return o.taken[3 * per_frame - 1] - o.taken[2 * per_frame - 1]

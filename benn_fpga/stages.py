@@ -1,0 +1,116 @@
+"""What each layer is as a unit of hardware: the words that it reads and gives.
+
+A word holds some elements of one pixel; the output of a dense layer is one pixel. A layer of
+products reads SIMD elements in a word and gives PE in one, all others read and give PE channels.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from benn_fpga.layers import Conv, Dense, MaxPool, SumPool
+from benn_fpga.spec import sources
+
+__all__ = ["Stage", "consumers", "integer_bits", "stages"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Layer ``n`` and its fold."""
+
+    n: int
+    layer: object
+    fold: object
+
+    @property
+    def is_dense(self):
+        return isinstance(self.layer, Dense)
+
+    @property
+    def has_products(self):
+        return isinstance(self.layer, (Dense, Conv))
+
+    @property
+    def has_window(self):
+        return isinstance(self.layer, (Conv, MaxPool, SumPool))
+
+    @property
+    def lanes_in(self):
+        return self.fold.simd if self.has_products else self.fold.pe
+
+    @property
+    def lanes_out(self):
+        return self.fold.pe
+
+    @property
+    def words_in(self):
+        """Words of a pixel that it reads; of a dense layer of the whole frame."""
+        return self.layer.input_shape[-1] // self.lanes_in
+
+    @property
+    def words_out(self):
+        return self.layer.output_shape[-1] // self.lanes_out
+
+    @property
+    def pixels_in(self):
+        return prod(self.layer.input_shape[:-1])
+
+    @property
+    def pixels_out(self):
+        return prod(self.layer.output_shape[:-1])
+
+    @property
+    def groups(self):
+        """Parts of the channels that are read one after another."""
+        return self.layer.groups if isinstance(self.layer, Conv) else self.words_out
+
+    @property
+    def folds(self):
+        """How often a window is read: once for each word of the output."""
+        return self.words_out
+
+    @property
+    def reads_per_word(self):
+        """Words that it reads for a word that it gives."""
+        if self.has_products:
+            return self.layer.inputs // self.fold.simd
+        return self.layer.taps if self.has_window else 1
+
+    @property
+    def reads(self):
+        """... for a pixel that it gives."""
+        return self.words_out * self.reads_per_word
+
+    @property
+    def taps(self):
+        return self.layer.taps if self.has_window else 1
+
+    @property
+    def stride(self):
+        return self.layer.stride if self.has_window else 1
+
+    @property
+    def is_buffered(self):
+        """Whether pixels have to be kept, since they are read more than once."""
+        return self.taps > 1 or (isinstance(self.layer, Conv) and self.folds > 1)
+
+
+def stages(model, folding):
+    """The :class:`Stage` of every layer."""
+    return tuple(Stage(n, layer, fold) for n, (layer, fold) in
+                 enumerate(zip(model.layers, folding.layers, strict=True)))
+
+
+def consumers(model):
+    """Per layer, the (layer, port) that read it; a port is the place in its sources."""
+    found = {n: [] for n in (None, *range(len(model.layers)))}
+    for n, layer in enumerate(model.layers):
+        for port, source in enumerate(sources(layer, n)):
+            found[source].append((n, port))
+    return found
+
+
+def integer_bits(model):
+    """Per layer, the width of its integers as signed numbers; of codes the bits of a code."""
+    limits = [member.limits(model.layers) for member in model.members]
+    return [layer.output_bits or max(limit[n] for limit in limits).bit_length() + 1
+            for n, layer in enumerate(model.layers)]

@@ -1,0 +1,157 @@
+"""Integers between layers: brought to another scale, and added."""
+
+from amaranth.hdl import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from benn_fpga.hw.banks import bank_row, check_banks, word
+from benn_fpga.hw.check import positive
+from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.rom import Rom
+from benn_fpga.schedule import MEMORY_LATENCY
+
+__all__ = ["ADD_LATENCY", "AddUnit", "ScaleUnit", "scale_latency"]
+
+ADD_LATENCY = 1
+
+
+def scale_latency(layer, lanes, rounds):
+    """Cycles from a word of ``lanes`` integers to the word that they become."""
+    read = 0 if rounds * layer.shape[2] == lanes else MEMORY_LATENCY
+    multiply, shift, add = 1, 1, 1
+    return read + multiply + shift + add
+
+
+class ScaleUnit(wiring.Component):
+    """``((gain * x + half) >> shift) + bias`` per channel, clipped to ±layer.top.
+
+    A pixel comes in as channels/lanes words. After the pixels of an image comes the next round,
+    with its own constants. Latency :func:`scale_latency`, one word per cycle. The whole pipeline
+    stops while an output waits.
+
+    Parameters
+    ----------
+    layer : layers.Scale
+    lanes : channels of a word
+    input_bits, output_bits : widths of a signed integer; the output's at least layer.integer_bits
+    rounds : banks of constants
+    gain, bias : per round and channel
+
+    Members
+    -------
+    i : In(stream of lanes * input_bits bits)
+    o : Out(stream of lanes * output_bits bits)
+    """
+
+    def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, rounds=1):
+        positive(lanes=lanes, input_bits=input_bits, output_bits=output_bits, rounds=rounds)
+        channels = layer.shape[2]
+        if channels % lanes:
+            raise ValueError(f"Lanes {lanes} must divide the {channels} channels")
+        if output_bits < layer.integer_bits:
+            raise ValueError(f"Output bits must be at least the layer's {layer.integer_bits}, "
+                             f"not {output_bits}")
+        check_banks("Gain", gain, rounds, channels)
+        check_banks("Bias", bias, rounds, channels)
+        self._layer = layer
+        self._lanes = lanes
+        self._input_bits = input_bits
+        self._output_bits = output_bits
+        self._rounds = rounds
+        self._gain = gain
+        self._bias = bias
+        super().__init__({
+            "i": In(stream.Signature(lanes * input_bits)),
+            "o": Out(stream.Signature(lanes * output_bits)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        layer, lanes = self._layer, self._lanes
+        rows, columns, channels = layer.shape
+        en, accept = Signal(), Signal()
+        payload = Signal.like(self.o.payload, reset_less=True)
+        latency = scale_latency(layer, lanes, self._rounds)
+        valid = delay(m, accept, latency, en=en, name="valid", init=0)[-1]
+        m.d.comb += [
+            en.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(en),
+            accept.eq(self.i.valid & en),
+            self.o.valid.eq(valid),
+            self.o.payload.eq(payload),
+        ]
+
+        # The bias is needed two stages after the gain.
+        row = bank_row(m, rounds=self._rounds, groups=channels // lanes, pixels=rows * columns,
+                       en=accept)
+        gains = self._rom(m, "gain", self._gain, row, en)
+        biases = self._rom(m, "bias", self._bias, delay(m, row, 2, en=en, name="row")[-1], en)
+        data = delay(m, self.i.payload, latency - 3, en=en, name="data")[-1]
+        half = (1 << layer.shift) >> 1
+        for n, (gain, bias) in enumerate(zip(gains, biases, strict=True)):
+            x = data.word_select(n, self._input_bits).as_signed()
+            product = delay(m, gain * x, 1, en=en, name=f"product{n}")[-1]
+            shifted = delay(m, (product + half).shift_right(layer.shift), 1, en=en,
+                            name=f"shifted{n}")[-1]
+            y = shifted + bias
+            with m.If(en):
+                m.d.sync += payload.word_select(n, self._output_bits).eq(
+                    Mux(y > layer.top, layer.top, Mux(y < -layer.top, -layer.top, y)))
+        return m
+
+    def _rom(self, m, name, banks, row, en):
+        """Each lane's constant of the channels in ``row``."""
+        width = max(bits_for(value, True) for bank in banks for value in bank)
+        words = [word(bank[at:at + self._lanes], width) for bank in banks
+                 for at in range(0, len(bank), self._lanes)]
+        m.submodules[name] = rom = Rom(words, width=self._lanes * width)
+        m.d.comb += [rom.address.eq(row), rom.en.eq(en)]
+        return [rom.entry(n, width).as_signed() for n in range(self._lanes)]
+
+
+class AddUnit(wiring.Component):
+    """``a + b``, word by word. Latency ``ADD_LATENCY``, one word per cycle.
+
+    Parameters
+    ----------
+    lanes : integers of a word
+    left_bits, right_bits : widths of a signed integer of ``a`` and ``b``
+    output_bits : width of a sum, in which all that occur must fit
+
+    Members
+    -------
+    a : In(stream of lanes * left_bits bits), b : In(stream of lanes * right_bits bits)
+    o : Out(stream of lanes * output_bits bits)
+    """
+
+    def __init__(self, *, lanes, left_bits, right_bits, output_bits):
+        positive(lanes=lanes, left_bits=left_bits, right_bits=right_bits, output_bits=output_bits)
+        if output_bits < max(left_bits, right_bits):
+            raise ValueError(f"Output bits must be at least the {max(left_bits, right_bits)} of an "
+                             f"input, not {output_bits}")
+        self._lanes = lanes
+        self._widths = left_bits, right_bits, output_bits
+        super().__init__({
+            "a": In(stream.Signature(lanes * left_bits)),
+            "b": In(stream.Signature(lanes * right_bits)),
+            "o": Out(stream.Signature(lanes * output_bits)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        en, (left, right, width) = Signal(), self._widths
+        payload = Signal.like(self.o.payload, reset_less=True)
+        m.d.comb += [
+            en.eq(~self.o.valid | self.o.ready),
+            self.a.ready.eq(en & self.b.valid),
+            self.b.ready.eq(en & self.a.valid),
+            self.o.payload.eq(payload),
+        ]
+        with m.If(en):
+            m.d.sync += self.o.valid.eq(self.a.valid & self.b.valid)
+            for n in range(self._lanes):
+                m.d.sync += payload.word_select(n, width).eq(
+                    self.a.payload.word_select(n, left).as_signed()
+                    + self.b.payload.word_select(n, right).as_signed())
+        return m

@@ -1,0 +1,174 @@
+# amaranth: UnusedElaboratable=no
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import draw
+import rtl
+from benn_fpga import bits, golden
+from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit, max_pool_latency, sum_pool_latency
+from benn_fpga.layers import MaxPool, SumPool
+
+WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
+
+
+@st.composite
+def pools(draw_, kind, **options):
+    """A small pool and the lanes of its unit."""
+    shape = draw_(st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)))
+    layer = kind(**draw_(draw.windows(shape)),
+                 **{name: draw_(strategy) for name, strategy in options.items()})
+    return layer, draw_(st.sampled_from(draw.divisors(shape[2])))
+
+
+def tap_words(layer, x, lanes, width):
+    """The words of the windows of images ``x``, group by group, as a line buffer sends them."""
+    def by_group(x):
+        seen = golden.windows(layer, x, fill=0).reshape(-1, layer.taps, layer.channels // lanes,
+                                                        lanes)
+        return seen.transpose(0, 2, 1, 3).reshape(-1, lanes)
+
+    inside = by_group(np.ones_like(x))[:, 0].tolist()
+    return [{"data": data, "inside": there}
+            for data, there in zip(bits.stream_words(by_group(x), width), inside, strict=True)]
+
+
+def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0, stall=0):
+    """Unsigned outputs of the unit for images ``x``; checks the cycles if nothing waits."""
+    width, output_width = widths
+    count = len(x) * layer.positions * layer.channels // lanes
+    beats, = rtl.stream(dut, [(dut.i, tap_words(layer, x, lanes, width))], [(dut.o, count)],
+                        idle=idle, stall=stall)
+    if not idle and not stall:
+        assert [beat.cycle for beat in beats] == [
+            (n + 1) * layer.taps - 1 + latency for n in range(count)]
+    out = [(beat.payload >> (n * output_width)) & ((1 << output_width) - 1)
+           for beat in beats for n in range(lanes)]
+    return np.array(out).reshape(len(x), *layer.output_shape)
+
+
+@settings(max_examples=40)
+@given(pools(MaxPool, code_bits=st.integers(1, 3)), WAITS, st.integers(0, 99))
+def test_max_pool(pool, waits, seed):
+    (layer, lanes), (idle, stall) = pool, waits
+    x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (2, *layer.shape))
+    got = rtl_pool(MaxPoolUnit(layer, lanes=lanes), layer, x, lanes, (layer.code_bits,) * 2,
+                   max_pool_latency(layer), idle=idle, stall=stall)
+    assert np.array_equal(got, golden.compute(layer, {}, x))
+
+
+def integers(rng, width, shape):
+    """Any integers of ``width`` bits, often the least or the largest."""
+    low, high = -(1 << (width - 1)), (1 << (width - 1)) - 1
+    x = rng.integers(low, high + 1, shape)
+    return np.where(rng.random(shape) < 0.2, rng.choice([low, high], shape), x)
+
+
+def random_bank(rng, layer, limit):
+    """Arrays of a member, often with "always" and "never"."""
+    arrays = draw.random_arrays(rng, layer, [limit])
+    for name, low, high in (("thresholds", -layer.taps * limit, layer.taps * limit + 1),
+                            ("active", -limit - 1, limit + 1)):
+        if name in arrays:
+            shape = arrays[name].shape
+            extreme = np.where(rng.random(shape) < 0.2, rng.choice([low, high], shape),
+                               arrays[name])
+            arrays[name] = np.sort(extreme, axis=-1)
+    return arrays
+
+
+def sum_pool(layer, lanes, width, banks):
+    """The unit for these arrays of members."""
+    constants = {name: [bank[name].tolist() for bank in banks] for name in banks[0]}
+    output_bits = None if layer.output_bits else sum_bits(layer, width)
+    return SumPoolUnit(layer, lanes=lanes, input_bits=width, rounds=len(banks),
+                       output_bits=output_bits, **constants)
+
+
+def sum_bits(layer, width):
+    return int(layer.taps << (width - 1)).bit_length() + 1
+
+
+def check_sum_pool(layer, lanes, width, rounds, seed, **waits):
+    """Images of the rounds in turn, twice."""
+    rng = np.random.default_rng(seed)
+    banks = [random_bank(rng, layer, 1 << (width - 1)) for _ in range(rounds)]
+    x = integers(rng, width, (2 * rounds, *layer.shape))
+    expected = np.concatenate([golden.compute(layer, banks[n % rounds], x[n:n + 1])
+                               for n in range(len(x))])
+    out_width = layer.output_bits or sum_bits(layer, width)
+    got = rtl_pool(sum_pool(layer, lanes, width, banks), layer, x, lanes, (width, out_width),
+                   sum_pool_latency(layer, lanes, rounds), **waits)
+    if not layer.output_bits:
+        got -= (got >> (out_width - 1)) << out_width
+    assert np.array_equal(got, expected)
+
+
+@settings(max_examples=30)
+@given(pools(SumPool), st.integers(1, 6), st.integers(1, 2), WAITS, st.integers(0, 99))
+def test_sums(pool, width, rounds, waits, seed):
+    check_sum_pool(*pool, width, rounds, seed, idle=waits[0], stall=waits[1])
+
+
+@settings(max_examples=60)
+@given(pools(SumPool, output_bits=st.integers(1, 3), relu=st.booleans()), st.integers(1, 6),
+       st.integers(1, 2), WAITS, st.integers(0, 99))
+def test_sums_and_thresholds(pool, width, rounds, waits, seed):
+    check_sum_pool(*pool, width, rounds, seed, idle=waits[0], stall=waits[1])
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("kernel", "padding"), [((1, 1), 0), ((2, 2), 1), ((3, 2), 1)])
+def test_latency(kernel, padding, relu, lanes, rounds):
+    layer = SumPool((3, 3, 3), kernel, 1, padding, output_bits=2, relu=relu)
+    check_sum_pool(layer, lanes, 4, rounds, seed=0)
+
+
+def test_outside_is_not_active():
+    """Zeros are active, but not those outside the image."""
+    layer = SumPool((1, 1, 1), (2, 2), 1, 1, output_bits=1, relu=True)
+    thresholds = [[[[1], [0], [1], [1], [1]]]]  # reached with one active tap
+    dut = SumPoolUnit(layer, lanes=1, input_bits=3, thresholds=thresholds, active=[[0]])
+    x = np.zeros((1, 1, 1, 1), np.int64)
+    assert rtl_pool(dut, layer, x, 1, (3, 1), sum_pool_latency(layer, 1, 1)).all()
+
+
+@pytest.mark.parametrize("reset_at", [1, 3, 4, 9])
+def test_reset(reset_at):
+    layer, rng = SumPool((2, 1, 2), (1, 1), output_bits=2, relu=True), np.random.default_rng(0)
+    banks = [random_bank(rng, layer, 8) for _ in range(2)]
+    x = integers(rng, 4, (4, *layer.shape))
+    words, dut = tap_words(layer, x, 1, 4), sum_pool(layer, 1, 4, banks)
+    expected = [golden.compute(layer, banks[n % 2], x[n:n + 1]).ravel() for n in range(4)]
+    got = rtl.after_reset(dut, words, reset_at=reset_at)
+    assert [beat.payload for beat in got] == np.concatenate(expected).tolist()
+    assert got[0].cycle == reset_at + 1 + sum_pool_latency(layer, 1, 2)
+
+
+@pytest.mark.parametrize(("unit", "layer", "options", "message"), [
+    (MaxPoolUnit, MaxPool((2, 2, 4), (2, 2)), {"lanes": 3}, "Lanes 3 must divide the 4 channels"),
+    (MaxPoolUnit, MaxPool((2, 2, 4), (2, 2)), {"lanes": 0},
+     "Lanes must be a positive integer, not 0"),
+    (SumPoolUnit, SumPool((2, 2, 4), (2, 2)), {"lanes": 3, "output_bits": 6},
+     "Lanes 3 must divide the 4 channels"),
+    (SumPoolUnit, SumPool((2, 2, 4), (2, 2)), {},
+     "Output bits must be given for a pool of sums, and for no other, not None"),
+    (SumPoolUnit, SumPool((2, 2, 4), (2, 2)), {"output_bits": 3},
+     "Output bits must be at least the 4 of an input, not 3"),
+    (SumPoolUnit, SumPool((2, 2, 4), (2, 2)), {"output_bits": 6, "active": [[0] * 4]},
+     "Active must be given for a pool with relu, and for no other"),
+    (SumPoolUnit, SumPool((2, 2, 4), (2, 2), output_bits=1), {},
+     "Thresholds must be given for a pool of codes, and for no other"),
+    (SumPoolUnit, SumPool((2, 2, 1), (2, 2), output_bits=2), {"thresholds": [[[[0, 1]]]]},
+     "Thresholds must be integers in lists of 1, 1, 1, 3, outermost first"),
+    (SumPoolUnit, SumPool((2, 2, 1), (1, 1), output_bits=1, relu=True),
+     {"thresholds": [[[[0], [0]]]], "active": [[np.int64(0)]]},
+     "Active must be integers in lists of 1, 1, outermost first"),
+])
+def test_wrong_parameters(unit, layer, options, message):
+    options = {"lanes": 1, **({"input_bits": 4} if unit is SumPoolUnit else {}), **options}
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        unit(layer, **options)
