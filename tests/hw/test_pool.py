@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 import numpy as np
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +10,7 @@ import draw
 import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit, max_pool_latency, sum_pool_latency
+from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool, SumPool
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
@@ -39,7 +42,7 @@ def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0, stall=0):
     width, output_width = widths
     count = len(x) * layer.positions * layer.channels // lanes
     beats, = rtl.stream(dut, [(dut.i, tap_words(layer, x, lanes, width))], [(dut.o, count)],
-                        idle=idle, stall=stall)
+                        idle=idle, stall=stall, limit=20_000)
     if not idle and not stall:
         assert [beat.cycle for beat in beats] == [
             (n + 1) * layer.taps - 1 + latency for n in range(count)]
@@ -134,6 +137,36 @@ def test_outside_is_not_active():
     dut = SumPoolUnit(layer, lanes=1, input_bits=3, thresholds=thresholds, active=[[0]])
     x = np.zeros((1, 1, 1, 1), np.int64)
     assert rtl_pool(dut, layer, x, 1, (3, 1), sum_pool_latency(layer, 1, 1)).all()
+
+
+class Behind(wiring.Component):
+    """A pool behind a line buffer."""
+
+    def __init__(self, buffer, pool):
+        self._buffer, self._pool = buffer, pool
+        super().__init__({"i": buffer.signature.members["i"], "o": pool.signature.members["o"]})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.buffer, m.submodules.pool = buffer, pool = self._buffer, self._pool
+        wiring.connect(m, wiring.flipped(self.i), buffer.i)
+        wiring.connect(m, buffer.o, pool.i)
+        wiring.connect(m, pool.o, wiring.flipped(self.o))
+        return m
+
+
+@pytest.mark.parametrize("stall", [0, 3])
+@pytest.mark.parametrize("relu", [False, True])
+def test_behind_a_line_buffer(relu, stall):
+    layer = SumPool((4, 3, 4), (3, 2), 1, 1, output_bits=2, relu=relu)
+    rng = np.random.default_rng(0)
+    bank, x = random_bank(rng, layer, 8), integers(rng, 4, (2, *layer.shape))
+    dut = Behind(LineBuffer(layer, lanes=2, element_bits=4, folds=2, groups=2),
+                 sum_pool(layer, 2, 4, [bank]))
+    expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
+    beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), 4))],
+                        [(dut.o, len(expected))], stall=stall)
+    assert [beat.payload for beat in beats] == expected
 
 
 @pytest.mark.parametrize("reset_at", [1, 3, 4, 9])
