@@ -307,17 +307,12 @@ def _short(text):
     return int(text)
 
 
-def _memory_bits(model):
-    """Bits of weights, thresholds and biases, as the hardware stores them."""
-    tables = sum(layer.outputs * layer.levels * layer.popcount_bits for layer in model.layers[:-1])
-    return model.weight_bits + len(model.members) * (tables + model.classes * model.score_bits)
-
-
 def generate(args):
     from benn_fpga import api, console
     model = api.load(args.model)
     design = api.generate(model, args.output, folding=_folding(args, model), force=args.force)
     manifest, predicted = design.manifest, design.manifest["predicted"]
+    memory = manifest["memory_bits"]
     data = {
         "directory": args.output,
         "verilog": os.path.join(args.output, design.verilog.name),
@@ -327,11 +322,12 @@ def generate(args):
         "folding": manifest["folding"],
         "xnor_lanes": manifest["xnor_lanes"],
         "weight_bits": model.weight_bits,
-        "memory_bits": _memory_bits(model),
+        "memory_bits": memory["constants"],
+        "buffer_bits": memory["buffers"],
         **predicted,
     }
-    rows = [(n, layer["inputs"], layer["outputs"], layer["pe"], layer["simd"], layer["cycles"],
-             f"{layer['weight_memory']['words']:,} x {layer['weight_memory']['bits']}")
+    rows = [(n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
+             _memory(layer.get("weight_memory")), _memory(layer.get("line_buffer")))
             for n, layer in enumerate(manifest["layers"])]
     facts = [
         ("members", f"{len(model.members)}: {design.folding.parallel} in parallel, "
@@ -339,7 +335,8 @@ def generate(args):
         ("bus", f"{design.folding.bus} bits"),
         ("XNOR lanes", f"{manifest['xnor_lanes']:,}"),
         ("weight bits", f"{model.weight_bits:,}"),
-        ("memory bits, with thresholds", f"{_memory_bits(model):,}"),
+        ("memory bits, with thresholds", f"{memory['constants']:,}"),
+        ("buffer bits", f"{memory['buffers']:,}"),
         ("cycles per frame", predicted["cycles_per_frame"]),
         ("latency in cycles", predicted["latency_cycles"]),
     ]
@@ -348,9 +345,13 @@ def generate(args):
         facts.append((f"frames per second at {args.clock:g} MHz",
                       f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", args.output))
-    columns = (">layer", ">inputs", ">outputs", ">PE", ">SIMD", ">cycles", ">weight memory")
+    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory", ">line buffer")
     return Outcome(data, [console.table("Layers of each engine", columns, rows),
                           console.table("Design", ("", ""), facts)])
+
+
+def _memory(memory):
+    return "" if memory is None else f"{memory['words']:,} x {memory['bits']}"
 
 
 def simulate(args):

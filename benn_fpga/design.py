@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -10,14 +11,18 @@ from pathlib import Path
 
 from benn_fpga import answer, bits, modelfile
 from benn_fpga.errors import BennError
+from benn_fpga.layers import MAX_GAIN
 from benn_fpga.output import umask
 from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
+from benn_fpga.stages import consumers, input_bits, integer_bits, stages
+from benn_fpga.walk import Walk
 
 __all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "describe",
            "read", "write"]
 
 TOP = "benn_top"  # the module of the whole design
+GAIN_BITS = MAX_GAIN.bit_length() + 1
 VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
 
 
@@ -39,16 +44,13 @@ def describe(model, folding):
     """The manifest of a design, but for what is known only after generation."""
     timing = schedule(model, folding)
     rounds = folding.rounds(model)
-    layers = []
-    for n, (layer, fold) in enumerate(zip(model.layers, folding.layers, strict=True)):
-        words = rounds * (layer.outputs // fold.pe) * (layer.inputs // fold.simd)
-        layers.append({
-            **layer.describe(),
-            "pe": fold.pe,
-            "simd": fold.simd,
-            "cycles": timing.stages[f"layer{n}"],
-            "weight_memory": {"words": words, "bits": fold.pe * fold.simd * layer.weight_bits},
-        })
+    units, widths, read = stages(model, folding), integer_bits(model), input_bits(model)
+    layers = [_layer(stage, rounds, timing, read[stage.n]) for stage in units]
+    queues = [{"from": source, "to": n, "port": port, "pixels": timing.queues[n, port],
+               "words": timing.queues[n, port] * units[source].words_out,
+               "bits": units[source].lanes_out * widths[source]}
+              for source in range(len(units)) for n, port in consumers(model)[source]
+              if (n, port) in timing.queues]
     return {
         "format": "benn-design",
         "version": 1,
@@ -64,6 +66,9 @@ def describe(model, folding):
         "encoder": model.encoder.describe(),
         "folding": folding.describe(),
         "layers": layers,
+        "queues": queues,
+        "memory_bits": {"constants": len(model.members) * _constants(model, widths, read),
+                        "buffers": _buffers(units, layers, queues, folding, rounds)},
         "score_bits": model.score_bits,
         "total_bits": model.total_bits,
         "weight_bits": model.weight_bits,
@@ -84,6 +89,53 @@ def describe(model, folding):
         "taps": [{"member_engine": m, "layer": n, "path": f"member{m}.layer{n}"}
                  for m in range(folding.parallel) for n in range(len(model.layers))],
     }
+
+
+def _layer(stage, rounds, timing, element_bits):
+    """A layer in the manifest: what it is, its fold, and its memories."""
+    layer, fold = stage.layer, stage.fold
+    found = {**layer.describe(), "pe": fold.pe, "simd": fold.simd,
+             "cycles": timing.stages[f"layer{stage.n}"]}
+    word = stage.lanes_in * element_bits
+    if stage.has_products:
+        found["weight_memory"] = {"words": rounds * stage.reads,
+                                  "bits": fold.pe * fold.simd * layer.weight_bits}
+    if stage.is_dense:
+        replays = stage.folds * (rounds if stage.n == 0 else 1)
+        found["frame_buffer"] = {"words": 2 if replays == 1 else 2 * stage.words_in, "bits": word}
+        return found
+    if stage.n == 0 and rounds > 1:
+        found["frame_buffer"] = {"words": 2 * stage.pixels_in * stage.words_in, "bits": word}
+    if stage.is_buffered:
+        found["line_buffer"] = {"words": Walk(layer).places * stage.words_in, "bits": word}
+    return found
+
+
+def _constants(model, widths, read):
+    """Bits of weights, thresholds, biases and gains of a member, as the hardware stores them."""
+    bits_ = 0
+    for n, layer in enumerate(model.layers):
+        bits_ += layer.stored_bits
+        for key, (shape, _) in layer.arrays().items():
+            if key == "weights":
+                continue
+            if key == "thresholds":
+                width = layer.popcount_bits if hasattr(layer, "popcount_bits") else \
+                    (layer.taps << (read[n] - 1)).bit_length() + 1
+            else:
+                width = {"bias": widths[n], "active": read[n], "gain": GAIN_BITS}[key]
+            bits_ += math.prod(shape) * width
+    return bits_
+
+
+def _buffers(units, layers, queues, folding, rounds):
+    """Bits of line buffers, frame buffers and queues; those of the first layer are shared."""
+    total = 0
+    for stage, layer in zip(units, layers, strict=True):
+        engines = 1 if stage.n == 0 else folding.parallel
+        total += engines * sum(layer[key]["words"] * layer[key]["bits"]
+                               for key in ("line_buffer", "frame_buffer") if key in layer)
+    return total + folding.parallel * sum(queue["words"] * queue["bits"] for queue in queues)
 
 
 def check_target(directory, force=False):

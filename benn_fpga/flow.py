@@ -3,6 +3,8 @@
 All engines of a design do the same in the same cycles, so one of them is followed.
 """
 
+from dataclasses import replace
+from functools import cache
 from itertools import count
 
 from benn_fpga import timing
@@ -220,16 +222,30 @@ class Flow:
         return self._geared(o, stage.lanes_out, reader.lanes_in, stage.layer.output_shape[-1])
 
 
+_FEW_ROWS = 6  # of windows, after which each row takes as long as the one before
+
+
+@cache
 def alone(stage):
     """Cycles per frame of a stage that never waits for others."""
     if stage.is_dense:
         return stage.reads
     if not stage.is_buffered:
         return stage.pixels_in * stage.words_in
-    i, o = Channel(), Channel()
-    frames = 3
+    layer = stage.layer
+    more = layer.grid[0] - _FEW_ROWS
+    if more <= 1:
+        return _alone(stage)
+    height, *others = layer.shape
+    few, one_more = (_alone(replace(stage, layer=replace(layer, shape=(
+        height - (more - rows) * layer.stride, *others)))) for rows in (0, 1))
+    return few + more * (one_more - few)
+
+
+def _alone(stage):
+    i, o, frames = Channel(), Channel(), 3
     words = stage.pixels_in * stage.words_in
     timing.run([i, o], [timing.source(i, [0] * (frames * words)),
                         _windows(stage, i, [o], [], 0), timing.taken_at_once(o)])
     per_frame = stage.pixels_out * stage.words_out
-    return o.taken[3 * per_frame - 1] - o.taken[2 * per_frame - 1]
+    return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]

@@ -2,8 +2,10 @@
 
 from benn_fpga.answer import answer_beats
 from benn_fpga.errors import BennError
+from benn_fpga.flow import alone
 from benn_fpga.schedule import frame_beats
 from benn_fpga.spec import Fold, Folding
+from benn_fpga.stages import Stage
 
 __all__ = ["DEFAULT_LANES", "fold_for_cycles", "fold_for_lanes"]
 
@@ -14,23 +16,41 @@ def _divisors(n):
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def _cheapest(layer, budget):
-    """Fold of ``layer`` with the fewest lanes that takes at most ``budget`` >= 1 cycles.
+def _widest(layer):
+    return Fold(*(count for count, _ in layer.foldable))
+
+
+def _cheapest(n, layer, budget):
+    """Fold of ``layer`` with the fewest lanes that takes at most ``budget`` cycles.
 
     Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle.
     """
-    folds = []
-    for simd in _divisors(layer.inputs):
-        room = budget // (layer.inputs // simd)
-        if room:
-            pe = next(d for d in _divisors(layer.outputs) if layer.outputs // d <= room)
-            folds.append(Fold(pe, simd))
-    return min(folds, key=lambda fold: (fold.pe * fold.simd, -fold.simd))
+    (outputs, _), (inputs, _) = layer.foldable
+    found, most = None, _widest(layer)
+    for simd in reversed(_divisors(inputs)):
+        for pe in _divisors(outputs):
+            if found is not None and pe * simd >= found.pe * found.simd:
+                break
+            stage = Stage(n, layer, Fold(pe, simd))
+            if stage.reads * stage.pixels_out <= budget and alone(stage) <= budget:
+                found = stage.fold
+                break
+    if found is None:
+        raise BennError(f"{budget} cycles for a member can not be met: layer {n} ({layer.kind}) "
+                        f"takes {alone(Stage(n, layer, most))} at the least; lower the target")
+    return found
 
 
 def _bound(model, bus):
     """Cycles per frame that the buses need, whatever the folding."""
     return max(frame_beats(model.encoder, bus), answer_beats(model.classes, bus))
+
+
+def _lanes(model, folding):
+    """XNOR lanes of an engine."""
+    return sum(stage.fold.pe * stage.fold.simd for n, (layer, fold) in
+               enumerate(zip(model.layers, folding.layers, strict=True))
+               if (stage := Stage(n, layer, fold)).has_products)
 
 
 def fold_for_cycles(model, cycles, parallel=None, bus=64):
@@ -45,26 +65,29 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
     if cycles < rounds:
         raise BennError(f"{cycles} cycles per frame can not be met with {rounds} members in turn; "
                         f"run more in parallel")
-    folds = tuple(_cheapest(layer, cycles // rounds) for layer in model.layers)
+    folds = tuple(_cheapest(n, layer, cycles // rounds) for n, layer in enumerate(model.layers))
     return Folding(folds, parallel, bus)
 
 
 def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
     """The fastest folding with at most ``lanes`` XNOR lanes, no faster than the buses."""
     parallel = parallel or len(model.members)
-    rounds = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model) \
-        .rounds(model)
-    low = max(_bound(model, bus), rounds)
-    high = max(low, rounds * max(layer.inputs * layer.outputs for layer in model.layers))
-    least = parallel * len(model.layers)
+    ones = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
+    rounds = ones.rounds(model)
+
+    def slowest(folds):
+        return rounds * max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
+                            enumerate(zip(model.layers, folds, strict=True)))
+    low = max(_bound(model, bus), slowest(map(_widest, model.layers)))
+    high = max(low, slowest(ones.layers))
+    least = parallel * _lanes(model, ones)
     if least > lanes:
         fewer = " or run fewer members in parallel" if parallel > 1 else ""
-        raise BennError(f"Lanes must be at least {least} for {len(model.layers)} layers x "
+        raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
                         f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
     while low < high:
         middle = (low + high) // 2
-        folding = fold_for_cycles(model, middle, parallel, bus)
-        if parallel * sum(fold.pe * fold.simd for fold in folding.layers) <= lanes:
+        if parallel * _lanes(model, fold_for_cycles(model, middle, parallel, bus)) <= lanes:
             high = middle
         else:
             low = middle + 1

@@ -10,7 +10,7 @@ from math import prod
 from benn_fpga.layers import Conv, Dense, MaxPool, SumPool
 from benn_fpga.spec import sources
 
-__all__ = ["Stage", "consumers", "integer_bits", "stages"]
+__all__ = ["Stage", "consumers", "input_bits", "integer_bits", "stages"]
 
 
 @dataclass(frozen=True)
@@ -114,3 +114,9 @@ def integer_bits(model):
     limits = [member.limits(model.layers) for member in model.members]
     return [layer.output_bits or max(limit[n] for limit in limits).bit_length() + 1
             for n, layer in enumerate(model.layers)]
+
+
+def input_bits(model):
+    """Per layer, the width of an element that it reads; of Add that of the first."""
+    given = {None: model.encoder.element_bits, **dict(enumerate(integer_bits(model)))}
+    return [given[sources(layer, n)[0]] for n, layer in enumerate(model.layers)]

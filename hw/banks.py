@@ -1,8 +1,6 @@
 """Constants of channels, one bank of them per round."""
 
-from benn_fpga.hw.pipeline import counter
-
-__all__ = ["bank_row", "check_banks", "word"]
+__all__ = ["check_banks", "word"]
 
 
 def check_banks(noun, values, *sizes):
@@ -22,17 +20,3 @@ def _fit(values, sizes):
 def word(values, width):
     """``values`` side by side, the first in the low bits; negative ones in two's complement."""
     return sum((value & ((1 << width) - 1)) << (n * width) for n, value in enumerate(values))
-
-
-def bank_row(m, *, rounds, groups, pixels, en, step=1):
-    """Row of the constants of a group of channels, times ``step``: ``groups`` rows per bank.
-
-    ``en`` goes to the next group; after the groups of ``pixels`` pixels comes the next bank.
-    """
-    size = groups * step
-    group, pixel_ends = counter(m, size, step=step, en=en, name="group")
-    if rounds == 1:
-        return group
-    _, bank_ends = counter(m, pixels, en=en & pixel_ends, name="pixel")
-    bank, _ = counter(m, rounds * size, step=size, en=en & pixel_ends & bank_ends, name="bank")
-    return bank + group

@@ -20,14 +20,15 @@ def counter(m, stop, *, en, name, step=1):
     return count, last
 
 
-def banked(m, size, *, repeats, banks, en, name):
-    """Addresses of ``banks`` of ``size`` words each, every bank gone through ``repeats`` times.
+def banked(m, size, *, repeats, banks, en, name, step=1):
+    """Addresses 0, ``step``, ... of ``banks`` of ``size`` each, every bank gone through ``repeats``
+    times before the next.
 
     It moves with ``en``.
     """
-    if repeats == 1:
-        return counter(m, size * banks, en=en, name=name)[0]
-    word, end = counter(m, size, en=en, name=name)
+    if repeats == 1 or banks == 1:
+        return counter(m, size * (banks if repeats == 1 else 1), en=en, name=name, step=step)[0]
+    word, end = counter(m, size, en=en, name=name, step=step)
     _, done = counter(m, repeats, en=en & end, name=f"{name}_repeat")
     bank, _ = counter(m, size * banks, en=en & end & done, name=f"{name}_bank", step=size)
     return bank + word

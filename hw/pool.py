@@ -4,38 +4,15 @@ from amaranth.hdl import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.banks import bank_row, check_banks, word
+from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import counter, delay
+from benn_fpga.hw.pipeline import banked, counter, delay
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.window import tap_layout
-from benn_fpga.schedule import MEMORY_LATENCY
+from benn_fpga.schedule import pool_latency
 
-__all__ = ["MaxPoolUnit", "SumPoolUnit", "max_pool_latency", "sum_pool_latency"]
-
-
-def max_pool_latency(layer):
-    """Cycles from the last tap of a group of channels to its largest codes."""
-    return 1
-
-
-def sum_pool_latency(layer, lanes, rounds):
-    """Cycles from the last tap of a group of ``lanes`` channels to its sums or codes."""
-    before, after = _stages(layer, lanes, rounds)
-    accumulate = 1
-    return before + accumulate + after
-
-
-def _stages(layer, lanes, rounds):
-    """Registers of a SumPoolUnit before its sums, and after them."""
-    read = 0 if rounds * layer.channels == lanes else MEMORY_LATENCY
-    choose, compare = 1, 1
-    if not layer.output_bits:
-        return 0, 0
-    if layer.relu:
-        return read + choose, MEMORY_LATENCY + compare
-    return max(0, read - 1), compare
+__all__ = ["MaxPoolUnit", "SumPoolUnit"]
 
 
 def _check_lanes(layer, lanes):
@@ -48,7 +25,7 @@ class MaxPoolUnit(wiring.Component):
     """Largest code of each window, channel by channel.
 
     A window comes in as channels/lanes groups of ``layer.taps`` words, and each group gives a word.
-    Latency :func:`max_pool_latency`, one tap per cycle. A tap outside the image is 0, which is
+    Latency 1, one tap per cycle. A tap outside the image is 0, which is
     never larger than another.
 
     Parameters
@@ -98,7 +75,8 @@ class SumPoolUnit(wiring.Component):
     the image, and each group gives a word: sums if ``layer.output_bits`` is 0, else codes. With
     ``layer.relu`` only taps in the image that reach ``active`` are added, and the thresholds are
     those for the number of such taps. After ``layer.positions`` windows comes the next round, with
-    its own constants. Latency :func:`sum_pool_latency`, one tap per cycle. The whole pipeline stops
+    its own constants. Latency
+    ``schedule.pool_latency``, one tap per cycle. The whole pipeline stops
     while an output waits.
 
     Parameters
@@ -153,7 +131,7 @@ class SumPoolUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layer = self._layer
-        before, after = _stages(layer, self._lanes, self._rounds)
+        before, _, after = pool_latency(layer, self._lanes, self._rounds)
         en, accept = Signal(), Signal()
         m.d.comb += [
             en.eq(~self.o.valid | self.o.ready),
@@ -197,8 +175,8 @@ class SumPoolUnit(wiring.Component):
         return m
 
     def _row(self, m, en, step=1):
-        return bank_row(m, rounds=self._rounds, groups=self._layer.channels // self._lanes,
-                        pixels=self._layer.positions, en=en, step=step)
+        return banked(m, self._layer.channels // self._lanes * step, step=step,
+                      repeats=self._layer.positions, banks=self._rounds, en=en, name="row")
 
     def _rows(self, banks):
         """Per round and group, what ``banks`` holds for its channels."""

@@ -5,30 +5,21 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from benn_fpga.hw.banks import bank_row, check_banks, word
+from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.pipeline import banked, delay
 from benn_fpga.hw.rom import Rom
-from benn_fpga.schedule import MEMORY_LATENCY
+from benn_fpga.schedule import scale_latency
 
-__all__ = ["ADD_LATENCY", "AddUnit", "ScaleUnit", "scale_latency"]
-
-ADD_LATENCY = 1
-
-
-def scale_latency(layer, lanes, rounds):
-    """Cycles from a word of ``lanes`` integers to the word that they become."""
-    read = 0 if rounds * layer.shape[2] == lanes else MEMORY_LATENCY
-    multiply, shift, add = 1, 1, 1
-    return read + multiply + shift + add
+__all__ = ["AddUnit", "ScaleUnit"]
 
 
 class ScaleUnit(wiring.Component):
     """``((gain * x + half) >> shift) + bias`` per channel, clipped to ±layer.top.
 
     A pixel comes in as channels/lanes words. After the pixels of an image comes the next round,
-    with its own constants. Latency :func:`scale_latency`, one word per cycle. The whole pipeline
-    stops while an output waits.
+    with its own constants. Latency ``schedule.scale_latency``, one word per cycle. The whole
+    pipeline stops while an output waits.
 
     Parameters
     ----------
@@ -83,8 +74,8 @@ class ScaleUnit(wiring.Component):
         ]
 
         # The bias is needed two stages after the gain.
-        row = bank_row(m, rounds=self._rounds, groups=channels // lanes, pixels=rows * columns,
-                       en=accept)
+        row = banked(m, channels // lanes, repeats=rows * columns, banks=self._rounds, en=accept,
+                     name="row")
         gains = self._rom(m, "gain", self._gain, row, en)
         biases = self._rom(m, "bias", self._bias, delay(m, row, 2, en=en, name="row")[-1], en)
         data = delay(m, self.i.payload, latency - 3, en=en, name="data")[-1]
@@ -111,7 +102,7 @@ class ScaleUnit(wiring.Component):
 
 
 class AddUnit(wiring.Component):
-    """``a + b``, word by word. Latency ``ADD_LATENCY``, one word per cycle.
+    """``a + b``, word by word. Latency 1, one word per cycle.
 
     Parameters
     ----------

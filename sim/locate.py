@@ -1,6 +1,7 @@
 """Finding the first neuron whose output in the hardware is not the golden model's."""
 
 from benn_fpga import golden
+from benn_fpga.stages import integer_bits, stages
 
 __all__ = ["first_difference", "lanes"]
 
@@ -21,23 +22,31 @@ def first_difference(model, folding, taps, beats, x, frames):
     x, frames : the frames that were streamed, and the numbers by which to call them
     """
     trace = golden.run(model, x, trace=True)
+    units, widths, last = stages(model, folding), integer_bits(model), len(model.layers) - 1
     for f, frame in enumerate(frames):
         for tap in sorted(taps, key=lambda tap: (tap["layer"], tap["member_engine"])):
             n, engine = tap["layer"], tap["member_engine"]
-            layer, pe = model.layers[n], folding.layers[n].pe
-            width = model.score_bits if layer.is_scores else layer.output_bits
-            per_round = layer.outputs // pe
+            stage, signed = units[n], not model.layers[n].output_bits
+            per_round = stage.pixels_out * stage.words_out
             for t in range(folding.rounds(model)):
                 k = t * folding.parallel + engine
-                expected = (trace.scores[f, k] if layer.is_scores
-                            else trace.activations[k][n][f]).tolist()
+                expected = (trace.scores[f, k] if n == last
+                            else trace.activations[k][n][f]).ravel().tolist()
                 at = (f * folding.rounds(model) + t) * per_round
                 got = [value for word in beats[tap["path"]][at:at + per_round]
-                       for value in lanes(word, pe, width, layer.is_scores)]
-                got += [None] * (layer.outputs - len(got))
+                       for value in lanes(word, stage.lanes_out, widths[n], signed)]
+                got += [None] * (len(expected) - len(got))
                 if got != expected:
-                    j = next(j for j in range(layer.outputs) if got[j] != expected[j])
+                    j = next(j for j in range(len(expected)) if got[j] != expected[j])
                     seen = "nothing" if got[j] is None else got[j]
-                    return (f"frame {frame}, member {k}, layer {n}, neuron {j}: "
+                    return (f"frame {frame}, member {k}, layer {n}, {_place(stage, j)}: "
                             f"expected {expected[j]}, got {seen}")
     return None
+
+
+def _place(stage, j):
+    shape = stage.layer.output_shape
+    if len(shape) == 1:
+        return f"neuron {j}"
+    pixel, channel = divmod(j, shape[2])
+    return f"row {pixel // shape[1]}, column {pixel % shape[1]}, channel {channel}"

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import rtl
 from benn_fpga import bits, golden
-from benn_fpga.hw.residual import ADD_LATENCY, AddUnit, ScaleUnit, scale_latency
+from benn_fpga.hw.residual import AddUnit, ScaleUnit
 from benn_fpga.layers import MAX_GAIN, MAX_SUM, Add, Scale
+from benn_fpga.schedule import scale_latency
 from draw import divisors
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
@@ -108,7 +109,7 @@ def test_add(lanes, left, right, waits, seed):
     beats, = rtl.stream(dut, sources, [(dut.o, 12)], idle=waits[0], stall=waits[1], seed=seed)
     assert np.array_equal(integers_of(beats, width, lanes), golden.compute(layer, {}, a, b).ravel())
     if not any(waits):
-        assert [beat.cycle for beat in beats] == list(range(ADD_LATENCY, ADD_LATENCY + 12))
+        assert [beat.cycle for beat in beats] == list(range(1, 1 + 12))
 
 
 @pytest.mark.parametrize(("options", "message"), [
