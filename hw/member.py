@@ -89,16 +89,16 @@ class Member(wiring.Component):
         inputs = {(0, 0): wiring.flipped(self.i)}
         for n, stage in enumerate(self._stages):
             ports = [inputs[n, port] for port in range(len(stage.layer.sources))]
-            unit = self._unit(stage)
-            m.submodules[f"layer{n}"] = unit
-            rooms, take = self._read(m, stage, unit, readers[n], inputs)
+            m.submodules[f"layer{n}"] = unit = self._unit(stage)
+            room, take = Signal(name=f"room{n}"), Signal(name=f"take{n}")
             if stage.is_dense:
                 wiring.connect(m, ports[0], unit.i)
             elif n:
-                self._gated(m, stage, unit, ports, rooms, take)
+                self._gated(m, stage, unit, ports, room, take)
             else:
                 _connect(m, tapped(m, n, ports[0]), unit.i)
-                m.d.comb += [self.room.eq(rooms), take.eq(self.take)]
+                m.d.comb += [self.room.eq(room), take.eq(self.take)]
+            self._read(m, stage, unit, readers[n], inputs, room, take)
         wiring.connect(m, unit.o, wiring.flipped(self.o))
         return m
 
@@ -137,23 +137,18 @@ class Member(wiring.Component):
             active=stored("active") if layer.relu else None,
             output_bits=None if layer.output_bits else width)
 
-    def _read(self, m, stage, unit, readers, inputs):
-        """Lead the output of a stage to all its readers, into ``inputs``.
-
-        Returns whether there is room for a pixel, and the signal that reserves it.
-        """
-        n, take = stage.n, Signal(name=f"take{stage.n}")
-        width, rooms = stage.lanes_out * self._bits[n], []
-        ready = []
+    def _read(self, m, stage, unit, readers, inputs, room, take):
+        """Lead the output of a stage to all its readers, into ``inputs``; ``room`` says whether
+        there is a place for a pixel, and ``take`` reserves it."""
+        n, queues = stage.n, []
         for reader, port in readers:
             target, name = self._stages[reader], f"{reader}" if port == 0 else f"{reader}_{port}"
             source = unit.o
             if not stage.is_dense:
                 m.submodules[f"queue{name}"] = queue = Fifo(
-                    width, count=stage.words_out, depth=self._queues[reader, port])
-                m.d.comb += [queue.i.payload.eq(unit.o.payload), queue.take.eq(take)]
-                rooms.append(queue.room)
-                ready.append(queue.i)
+                    stage.lanes_out * self._bits[n], count=stage.words_out,
+                    depth=self._queues[reader, port])
+                queues.append(queue)
                 source = queue.o
             frame = target.layer.inputs if target.is_dense else stage.layer.output_shape[-1]
             m.submodules[f"gear{name}"] = gearbox = Gearbox(
@@ -165,13 +160,21 @@ class Member(wiring.Component):
                     target.layer, target.fold, target.folds)
                 wiring.connect(m, gearbox.o, buffer.i)
                 inputs[reader, port] = buffer.o
-        if ready:  # a place was reserved in all of them, so that none makes another wait
-            all_ready = reduce(and_, (i.ready for i in ready))
-            m.d.comb += unit.o.ready.eq(all_ready)
-            m.d.comb += [i.valid.eq(unit.o.valid & all_ready) for i in ready]
-        return reduce(and_, rooms, C(1)), take
+        if stage.is_dense:
+            return
+        # A place was reserved in every queue, so that none makes the others wait.
+        ready = reduce(and_, (queue.i.ready for queue in queues), C(1))
+        m.d.comb += room.eq(reduce(and_, (queue.room for queue in queues), C(1)))
+        if queues:
+            m.d.comb += unit.o.ready.eq(ready)
+        for queue in queues:
+            m.d.comb += [
+                queue.i.payload.eq(unit.o.payload),
+                queue.i.valid.eq(unit.o.valid & ready),
+                queue.take.eq(take),
+            ]
 
-    def _gated(self, m, stage, unit, ports, rooms, take):
+    def _gated(self, m, stage, unit, ports, room, take):
         """Lead the inputs of a stage to its unit, a pixel at a time if there is room for what it
         becomes."""
         n = stage.n
@@ -183,7 +186,7 @@ class Member(wiring.Component):
         else:
             taps, sink = front(m, n, stage, bits, i), unit.i
         m.submodules[f"gate{n}"] = gate = Gate(taps.payload.shape(), count=stage.reads)
-        m.d.comb += [gate.room.eq(rooms), take.eq(gate.take)]
+        m.d.comb += [gate.room.eq(room), take.eq(gate.take)]
         wiring.connect(m, taps, gate.i)
         _connect(m, gate.o, sink)
 
