@@ -8,12 +8,13 @@ from functools import cache
 from itertools import count
 
 from benn_fpga import timing
-from benn_fpga.gears import gear
+from benn_fpga.gears import Gear, gear
+from benn_fpga.spec import sources
 from benn_fpga.stages import consumers, stages
 from benn_fpga.timing import Channel, Queue
 from benn_fpga.walk import Walk
 
-__all__ = ["Flow", "alone"]
+__all__ = ["Flow", "alone", "supplies"]
 
 
 def _windows(stage, i, outputs, queues, latency):
@@ -222,30 +223,61 @@ class Flow:
         return self._geared(o, stage.lanes_out, reader.lanes_in, stage.layer.output_shape[-1])
 
 
+def supplies(model, folding):
+    """Per stage, the (:class:`Gear`, how often a frame it turns) of its first port."""
+    found = []
+    for stage in stages(model, folding):
+        source, = sources(stage.layer, stage.n)[:1]
+        if source is None:
+            lanes = folding.bus // 8 * model.encoder.elements_per_value
+            found.append((gear(lanes, stage.lanes_in, model.encoder.outputs), 1))
+            continue
+        producer, channels = folding.layers[source].pe, model.layers[source].output_shape[-1]
+        frame = stage.layer.inputs if stage.is_dense else channels
+        found.append((gear(producer, stage.lanes_in, frame), 1 if stage.is_dense else
+                      stage.pixels_in))
+    return found
+
+
 _FEW_ROWS = 6  # of windows, after which each row takes as long as the one before
 
 
 @cache
-def alone(stage):
-    """Cycles per frame of a stage that never waits for others."""
+def alone(stage, supply=None):
+    """Cycles per frame of a stage that waits for no others but those that supply it.
+
+    ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
+    """
+    found, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
+    fed = turns * found.blocks * max(found.collect, found.emit)
     if stage.is_dense:
-        return stage.reads
+        return max(stage.reads, fed)
     if not stage.is_buffered:
-        return stage.pixels_in * stage.words_in
+        return max(stage.pixels_in * stage.words_in, fed)
     layer = stage.layer
     more = layer.grid[0] - _FEW_ROWS
-    if more <= 1:
-        return _alone(stage)
-    height, *others = layer.shape
-    few, one_more = (_alone(replace(stage, layer=replace(layer, shape=(
-        height - (more - rows) * layer.stride, *others)))) for rows in (0, 1))
-    return few + more * (one_more - few)
+    if more <= 1 or turns == 1:
+        return _alone(stage, found, turns)
+    height, width, channels = layer.shape
+
+    def with_rows(rows):
+        shape = (height - (more - rows) * layer.stride, width, channels)
+        return _alone(replace(stage, layer=replace(layer, shape=shape)), found,
+                      shape[0] * width)
+    few = with_rows(0)
+    return few + more * (with_rows(1) - few)
 
 
-def _alone(stage):
-    i, o, frames = Channel(), Channel(), 3
-    words = stage.pixels_in * stage.words_in
-    timing.run([i, o], [timing.source(i, [0] * (frames * words)),
-                        _windows(stage, i, [o], [], 0), timing.taken_at_once(o)])
+def _alone(stage, found, turns):
+    frames, channels, processes = 3, [Channel()], []
+    words = frames * turns * found.blocks * found.collect
+    processes.append(timing.source(channels[0], [0] * words))
+    for process, size in ((timing.collect, found.collect), (timing.emit, found.emit)):
+        if size > 1:
+            channels.append(Channel())
+            processes.append(process(channels[-2], channels[-1], size))
+    o = Channel()
+    processes += [_windows(stage, channels[-1], [o], [], 0), timing.taken_at_once(o)]
+    timing.run([*channels, o], processes)
     per_frame = stage.pixels_out * stage.words_out
     return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]

@@ -2,10 +2,10 @@
 
 from benn_fpga.answer import answer_beats
 from benn_fpga.errors import BennError
-from benn_fpga.flow import alone
+from benn_fpga.flow import alone, supplies
 from benn_fpga.schedule import frame_beats
 from benn_fpga.spec import Fold, Folding
-from benn_fpga.stages import Stage
+from benn_fpga.stages import Stage, stages
 
 __all__ = ["DEFAULT_LANES", "fold_for_cycles", "fold_for_lanes"]
 
@@ -65,8 +65,15 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
     if cycles < rounds:
         raise BennError(f"{cycles} cycles per frame can not be met with {rounds} members in turn; "
                         f"run more in parallel")
-    folds = tuple(_cheapest(n, layer, cycles // rounds) for n, layer in enumerate(model.layers))
-    return Folding(folds, parallel, bus)
+    budget = allowed = cycles // rounds
+    while True:
+        folding = Folding(tuple(_cheapest(n, layer, budget)
+                                for n, layer in enumerate(model.layers)), parallel, bus)
+        # A stage whose words come slowly takes longer to fill its line buffer.
+        over = max(map(alone, stages(model, folding), supplies(model, folding))) - allowed
+        if over <= 0:
+            return folding
+        budget -= over
 
 
 def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
@@ -79,16 +86,19 @@ def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
         return rounds * max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
                             enumerate(zip(model.layers, folds, strict=True)))
     low = max(_bound(model, bus), slowest(map(_widest, model.layers)))
-    high = max(low, slowest(ones.layers))
+    high = max(low, 2 * slowest(ones.layers))
     least = parallel * _lanes(model, ones)
     if least > lanes:
         fewer = " or run fewer members in parallel" if parallel > 1 else ""
         raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
                         f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
+    def fits(cycles):
+        try:
+            return parallel * _lanes(model, fold_for_cycles(model, cycles, parallel, bus)) <= lanes
+        except BennError:  # words come too slowly
+            return False
+
     while low < high:
         middle = (low + high) // 2
-        if parallel * _lanes(model, fold_for_cycles(model, middle, parallel, bus)) <= lanes:
-            high = middle
-        else:
-            low = middle + 1
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
     return fold_for_cycles(model, low, parallel, bus)

@@ -13,7 +13,7 @@ and SF = inputs/SIMD. Then
 from dataclasses import dataclass
 
 from benn_fpga.answer import answer_beats
-from benn_fpga.flow import Flow, alone
+from benn_fpga.flow import Flow, alone, supplies
 from benn_fpga.gears import gear
 from benn_fpga.layers import MaxPool, Scale, SumPool
 from benn_fpga.stages import stages
@@ -23,7 +23,7 @@ __all__ = ["Schedule", "frame_beats", "hard_latency", "layer_latency", "pace",
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
-_FRAMES = 6  # after which a stream of frames has come to rest in its rhythm
+_FRAMES = 4  # after the first one is through, in which a stream of frames finds its rhythm
 
 
 def tree_latency(n):
@@ -148,8 +148,12 @@ def queues(model, folding, cycles):
 
     It is what a stream of frames needs whose words come evenly.
     """
-    flow = Flow(model, folding, latencies(model, folding), _paces(model, folding))
-    flow.run(flow.paced(_FRAMES, cycles // folding.rounds(model)))
+    cycles, frames, needed = cycles // folding.rounds(model), 0, _FRAMES
+    while frames < needed:
+        frames = needed
+        flow = Flow(model, folding, latencies(model, folding), _paces(model, folding))
+        scores = flow.run(flow.paced(frames, cycles))
+        needed = scores[len(scores) // frames - 1] // cycles + _FRAMES
     return {key: queue.most() for key, queue in flow.queues.items()}
 
 
@@ -162,12 +166,14 @@ def schedule(model, folding):
     """The :class:`Schedule` of ``model`` folded by ``folding``."""
     folding.check(model)
     encoder, rounds, found = model.encoder, folding.rounds(model), stages(model, folding)
-    latency = latencies(model, folding)
+    latency, fed = latencies(model, folding), supplies(model, folding)
+    if rounds > 1:  # from a buffer that holds the whole frame
+        fed[0] = None
     busy = {"input": frame_beats(encoder, folding.bus)}
     lanes = gates = 0
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
     for n, stage in enumerate(found):
-        busy[f"layer{n}"] = rounds * alone(stage)
+        busy[f"layer{n}"] = rounds * alone(stage, fed[n])
         if stage.has_products:
             lanes += stage.fold.pe * stage.fold.simd
             gates += stage.fold.pe * stage.fold.simd * stage.layer.weight_bits \

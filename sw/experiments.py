@@ -501,7 +501,8 @@ def run(name, setting, command=""):
     network = {key: value if isinstance(value, (int, bool)) else str(value)
                for key, value in {**setting.weak, **setting.given}.items()
                if key in experiment.options}
-    used = {"data": setting.data.name, "quick": setting.quick, "seeds": list(setting.seeds),
+    used = {"data": setting.data.name, "training frames": len(setting.data.x_train),
+            "quick": setting.quick, "seeds": list(setting.seeds),
             **({"members": setting.members} if experiment.members else {}), **network}
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
                    settings={**used, **report.settings})

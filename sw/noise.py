@@ -191,7 +191,7 @@ def error_change(trained, members, data, variance, draws, rng):
     ``trained`` is as from :func:`benn_fpga.sw.train.learn`; its first ``members`` vote. Noise of
     ``variance`` is that of values in -1..1, and is not rounded to whole values.
     """
-    x = torch.from_numpy(data.x_test.reshape(len(data.x_test), -1)).double()
+    x = torch.from_numpy(data.x_test.reshape(len(data.x_test), -1).astype(np.float64))
     noise = math.sqrt(variance) * data.high / 2
     clean = error(trained, members, x, data.y_test)
     changes = [error(trained, members, x + noise * torch.from_numpy(

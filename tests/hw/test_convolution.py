@@ -14,7 +14,7 @@ from benn_fpga.schedule import schedule
 WAITS = list(product([0, 3], [0, 3]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_ensemble(data):
     model = data.draw(draw.conv_models())
@@ -25,7 +25,7 @@ def test_any_ensemble(data):
     assert got == golden.run(model, frames)
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(st.data())
 def test_any_timing(data):
     model = data.draw(draw.conv_models(max_blocks=2, max_side=6))

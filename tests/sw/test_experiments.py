@@ -61,7 +61,7 @@ def test_options_that_an_experiment_sets_itself(name, given, words):
 
 def test_settings_are_those_that_were_used(digits):
     assert experiments.run("theory", quick(digits)).settings == {
-        "data": "digits", "quick": True, "seeds": [0], "samples": 400_000}
+        "data": "digits", "training frames": 200, "quick": True, "seeds": [0], "samples": 400_000}
 
 
 @pytest.mark.parametrize(("given", "own", "encoder"), [
