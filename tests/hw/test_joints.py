@@ -3,11 +3,23 @@ import random
 from itertools import product
 
 import pytest
-from amaranth.hdl import Assert
+from amaranth.hdl import Assert, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 import rtl
 from benn_fpga.gears import gear
-from benn_fpga.hw.joints import Collect, Emit, Fork, Gearbox, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.joints import (
+    Collect,
+    Emit,
+    Fifo,
+    Fork,
+    Gate,
+    Gearbox,
+    ReplayBuffer,
+    SkidBuffer,
+    Subsample,
+)
 
 WAITS = list(product([0, 3], [0, 3]))
 
@@ -60,6 +72,53 @@ def test_replay_buffer(chunks, replays, idle, stall):
     assert got == expected
     if not idle and not stall:
         assert cycles == list(range(2, 2 + len(expected)))
+
+
+class Reserved(wiring.Component):
+    """A gate before a queue: a block passes when a place is free for it."""
+
+    def __init__(self, width, *, count, depth):
+        self.gate, self.queue = Gate(width, count=count), Fifo(width, count=count, depth=depth)
+        super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.gate, m.submodules.queue = self.gate, self.queue
+        wiring.connect(m, wiring.flipped(self.i), self.gate.i)
+        wiring.connect(m, self.gate.o, self.queue.i)
+        wiring.connect(m, self.queue.o, wiring.flipped(self.o))
+        m.d.comb += [self.gate.room.eq(self.queue.room), self.queue.take.eq(self.gate.take)]
+        m.d.sync += Assert(~self.queue.i.valid | self.queue.i.ready, "a block had to wait")
+        return m
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize(("count", "depth"), [(1, 1), (1, 3), (3, 1), (4, 2), (2, 5)])
+def test_what_has_a_place_never_waits(count, depth, idle, stall):
+    sent = words(7, 12 * count)
+    got, cycles = rtl_joint(Reserved(7, count=count, depth=depth), sent, len(sent), idle=idle,
+                            stall=stall)
+    assert got == sent
+    if not idle and not stall:
+        assert cycles[0] == 2
+        if depth * count >= 4:  # enough for the cycles until a place is seen to be free
+            assert cycles == list(range(2, 2 + len(sent)))
+
+
+@pytest.mark.parametrize("stall", [0, 3])
+@pytest.mark.parametrize(("shape", "count", "stride"), [
+    ((4, 5), 1, 2), ((5, 4), 3, 2), ((1, 1), 2, 3), ((7, 7), 1, 3), ((3, 3), 2, 1)])
+def test_subsample(shape, count, stride, stall):
+    rows, columns = shape
+    sent = words(6, 2 * rows * columns * count)
+    expected = [sent[(n * rows * columns + y * columns + x) * count + w] for n in range(2)
+                for y in range(0, rows, stride) for x in range(0, columns, stride)
+                for w in range(count)]
+    dut = Subsample(6, shape=shape, words=count, stride=stride)
+    got, cycles = rtl_joint(dut, sent, len(expected), stall=stall)
+    assert got == expected
+    if not stall:
+        assert cycles[0] == 0
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)

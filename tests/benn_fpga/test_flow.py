@@ -1,0 +1,78 @@
+"""The cycle model with itself; tests/hw compares it with the gateware."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import draw
+from benn_fpga import flow
+from benn_fpga.flow import Flow, alone
+from benn_fpga.layers import MaxPool
+from benn_fpga.schedule import latencies, pace, schedule
+from benn_fpga.spec import Fold
+from benn_fpga.stages import Stage
+
+
+@st.composite
+def designs(draw_):
+    model = draw_(draw.conv_models(max_blocks=2, max_side=6))
+    return model, draw_(draw.foldings(model))
+
+
+def stream(model, folding, depths, frames):
+    """Follow frames that come as fast as they are taken; the flow, and the end of each frame."""
+    latency = latencies(model, folding)
+    paces = [pace(model, folding, n) if isinstance(layer, draw.Dense) else None
+             for n, layer in enumerate(model.layers)]
+    found = Flow(model, folding, latency, paces, depths)
+    scores = found.run(found.bus(frames, schedule(model, folding).stages["input"]))
+    return found, scores[len(scores) // frames - 1::len(scores) // frames]
+
+
+@settings(max_examples=40)
+@given(designs())
+def test_frames_follow_each_other_at_the_pace_of_the_slowest_stage(design):
+    timing = schedule(*design)
+    frames = timing.latency_cycles // timing.cycles_per_frame + 5
+    found, ends = stream(*design, timing.queues, frames)
+    assert len(ends) == frames
+    if timing.cycles_per_frame > timing.stages["answer"]:  # which is not followed here
+        assert set(np.diff(ends[-3:]).tolist()) == {timing.cycles_per_frame}
+        assert {key: queue.most() for key, queue in found.queues.items()} == timing.queues
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(12, 30),
+       st.integers(1, 2), st.data())
+def test_rows_in_the_middle_take_as_long_as_each_other(kernel, words, stride, height, emit, data):
+    padding = data.draw(st.integers(0, kernel - 1))
+    layer = MaxPool((height, 5, 4), (kernel, 2), stride, min(padding, 1))
+    stage = Stage(0, layer, Fold(4 // 2 ** (words % 3), 1))
+    supply = flow.Gear(words, 1, stage.words_in), stage.pixels_in
+    assert alone(stage, supply) == flow._alone(stage, *supply)
+
+
+def test_one_place_less_may_cost_cycles():
+    """At least in one design, or the depths would be arbitrary."""
+    rng = np.random.default_rng(3)
+    encoder = draw.Encoder("planes", (6, 6, 2), 2, np.zeros((1, 0), np.int32))
+    layers = (draw.Conv((6, 6, 2), (3, 3), outputs=4, input_bits=2),
+              draw.Conv((4, 4, 4), (3, 3), outputs=4), draw.Dense(16, 3, 1, 1, 0))
+    model = draw.random_ensemble(rng, encoder, layers)
+    folding = draw.Folding((Fold(2, 2), Fold(1, 4), Fold(1, 1)), 1, 64)
+    timing = schedule(model, folding)
+    worse = [replace_one(timing.queues, key, -1) for key in timing.queues if timing.queues[key] > 1]
+    slower = [stream(model, folding, depths, 8)[1] for depths in worse]
+    assert any(np.diff(ends[-3:]).max() > timing.cycles_per_frame for ends in slower)
+
+
+def replace_one(depths, key, by):
+    return {**depths, key: depths[key] + by}
+
+
+def test_a_stage_is_known_by_its_fold():
+    layer = MaxPool((8, 8, 4), (2, 2), 2)
+    wide, narrow = (Stage(0, layer, Fold(pe, 1)) for pe in (4, 1))
+    assert alone(wide) < alone(narrow)
+    assert alone(replace(wide, n=3)) == alone(wide)
