@@ -100,7 +100,7 @@ def _straight(stage, inputs, outputs, queues, latency):
 
 
 def _layer(stage, i, o, latency, pace):
-    """A dense layer, which reads a frame as often as its buffer sends it."""
+    """A dense layer that reads each frame once, as it comes."""
     chunks, pause = pace
     free, per = 0, stage.reads_per_word
     for n in count():
@@ -111,6 +111,43 @@ def _layer(stage, i, o, latency, pace):
         free = now + 1 + (pause if (n + 1) % chunks == 0 else 0)
         if (n + 1) % per == 0:
             o.offered.append(now + latency)
+
+
+def _replayed(stage, i, o, latency, pace, replays):
+    """A dense layer and the ring of two frames before it, which sends each frame so often.
+
+    Fold by fold: within one, words follow each other in every cycle once they are there.
+    """
+    words, pause, every = stage.words_in, pace[1], max(1, pace[0] // stage.words_in)
+    puts, gets = i.taken, []
+
+    def put():
+        n = len(puts)
+        free = n - 2 * words
+        if len(i.offered) <= n or len(gets) <= free:
+            return False
+        puts.append(max(i.offered[n], gets[free] + 1 if free >= 0 else 0))
+        return True
+
+    last = free = fold = 0
+    for frame in count():
+        for n in range(frame * words, (frame + 1) * words):
+            while put() or len(puts) <= n:
+                if len(puts) <= n:
+                    yield
+            last = max(last, puts[n] + 1) + 1
+            last = max(last, free) if n == frame * words else last
+        for replay in range(replays):
+            if replay:
+                if replay == replays - 1:
+                    first = max(last + 1, free)
+                    gets += [last, *range(first, first + words - 1)]
+                last = max(last + 1, free) + words - 1
+            fold += 1
+            free = last + 1 + (pause if fold % every == 0 else 0)
+            o.offered.append(last + latency)
+            while put():
+                pass
 
 
 class Flow:
@@ -150,12 +187,6 @@ class Flow:
             i = self._add(timing.collect, i, found.collect)
         return self._add(timing.emit, i, found.emit) if found.emit > 1 else i
 
-    def _buffered(self, i, chunks, replays):
-        """What hw.member.frame_buffer is."""
-        if replays == 1:
-            return self._add(timing.skid, i)
-        return self._add(timing.ring, i, chunks, replays, 2 * chunks)
-
     def bus(self, frames, beats):
         """Frames that come as fast as they are taken, from the bus to the first stage."""
         folding, encoder, first = self._folding, self._model.encoder, self.stages[0]
@@ -164,11 +195,10 @@ class Flow:
         i = self._add(timing.register, self._add(timing.skid, i))
         i = self._geared(i, folding.bus // 8 * encoder.elements_per_value, first.lanes_in,
                          encoder.outputs)
-        if first.is_dense:
-            return self._buffered(i, first.words_in, self.rounds * first.folds)
-        if self.rounds == 1:
+        if first.is_dense or self.rounds == 1:
             return i
-        return self._buffered(i, first.pixels_in * first.words_in, self.rounds)
+        chunks = first.pixels_in * first.words_in
+        return self._add(timing.ring, i, chunks, self.rounds, 2 * chunks)
 
     def paced(self, frames, cycles):
         """Frames, or rounds of them, whose words come evenly, each in so many cycles."""
@@ -185,16 +215,12 @@ class Flow:
         inputs = {(0, 0): start}
         for n, stage in enumerate(self.stages):
             ports = [inputs[n, port] for port in range(len(stage.layer.sources))]
-            latency, found = self._latency[n], []
             if stage.is_dense:
-                o = self._channel()
-                self._processes.append(_layer(stage, ports[0], o, latency, self._pace[n]))
+                found = [self._dense(stage, ports[0])]
                 for reader, port in readers[n]:
-                    inputs[reader, port] = self._dense(stage, self.stages[reader], o)
-                found = [o]
-                queues = []
+                    inputs[reader, port] = self._read(stage, self.stages[reader], found[0])
             else:
-                queues = []
+                found, queues = [], []
                 for reader, port in readers[n]:
                     found.append(self._channel())
                     queue = Queue(found[-1], self._channel(), stage.words_out,
@@ -205,22 +231,27 @@ class Flow:
                     inputs[reader, port] = self._read(stage, self.stages[reader], queue.o)
                 found = found or [self._channel()]
                 self._processes.append(
-                    _windows(stage, ports[0], found, queues, latency) if stage.is_buffered else
-                    _straight(stage, ports, found, queues, latency))
+                    _windows(stage, ports[0], found, queues, self._latency[n])
+                    if stage.is_buffered else
+                    _straight(stage, ports, found, queues, self._latency[n]))
         scores, = found
         self._processes.append(timing.taken_at_once(scores))
         timing.run(self._channels, self._processes)
         return scores.taken
 
-    def _dense(self, stage, reader, o):
-        i = self._geared(o, stage.lanes_out, reader.lanes_in, reader.layer.inputs)
-        return self._buffered(i, reader.words_in, reader.folds)
+    def _dense(self, stage, i):
+        """A dense stage, and what hw.member.frame_buffer is before it."""
+        o, latency, pace = self._channel(), self._latency[stage.n], self._pace[stage.n]
+        replays = stage.folds * (self.rounds if stage.n == 0 else 1)
+        self._processes.append(
+            _layer(stage, self._add(timing.skid, i), o, latency, pace) if replays == 1 else
+            _replayed(stage, i, o, latency, pace, replays))
+        return o
 
     def _read(self, stage, reader, o):
-        """From a queue to the stage that reads it."""
-        if reader.is_dense:
-            return self._dense(stage, reader, o)
-        return self._geared(o, stage.lanes_out, reader.lanes_in, stage.layer.output_shape[-1])
+        """From a stage, or its queue, to the stage that reads it."""
+        frame = reader.layer.inputs if reader.is_dense else stage.layer.output_shape[-1]
+        return self._geared(o, stage.lanes_out, reader.lanes_in, frame)
 
 
 def supplies(model, folding):
