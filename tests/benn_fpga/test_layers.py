@@ -233,6 +233,14 @@ def test_wrong_arrays(message, changes):
     assert str(caught.value) == message
 
 
-def test_no_hardware_yet():
-    with pytest.raises(BennError, match="Layer 0 is conv, for which there is no hardware yet"):
-        Folding.from_json({"layers": [{"pe": 1, "simd": 1}] * 4}).check(residual())
+@pytest.mark.parametrize(("n", "fold", "message"), [
+    (0, {"pe": 1, "simd": 2}, "SIMD 2 must divide the 1 channels of layer 0; nearest: 1"),
+    (1, {"pe": 3, "simd": 1}, "PE 3 must divide the 2 channels of layer 1; nearest: 2"),
+    (2, {"pe": 2, "simd": 2}, "SIMD 2 must divide the 1 input at a time of layer 2; nearest: 1"),
+])
+def test_wrong_foldings(n, fold, message):
+    folds = [{"pe": 1, "simd": 1}] * 4
+    folds[n] = fold
+    with pytest.raises(BennError) as caught:
+        Folding.from_json({"layers": folds}).check(residual())
+    assert str(caught.value) == message
