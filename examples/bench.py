@@ -1,9 +1,8 @@
 """What `make bench` prints: training members together against one by one, and generation.
 
 Both sides of a ratio are measured in one run. Members of dense layers gain by one graph, in which
-their small products become one large; convolutions do not, since oneDNN computes a grouped one
-group by group while K times the activations leave the cache, so their members are trained side by
-side, one per core. Generation takes random weights: its time depends on
+their small products become one large. Convolutions gain less by it than by being trained side by
+side, one per core: K times the activations leave the cache. Generation takes random weights: its time depends on
 how many there are, not on what they are.
 """
 

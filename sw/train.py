@@ -117,7 +117,7 @@ def learn(dataset, net=None, *, members=None, ensemble=None, schedule="indep", r
     checkpoint : file to go on from after an interruption, with ``resume``; it is left for
         :func:`benn_fpga.sw.checkpoint.remove`
     together : train members in one graph if none needs those before it; if None, networks of
-        dense layers only: with convolutions one by one is faster
+        dense layers only: with convolutions side by side is faster
     workers : members trained side by side, if not together; as many as there are cores if None
     threads : of PyTorch, for each. The numbers depend on it, since sums of gradients are rounded
         in an order that does
