@@ -2,8 +2,8 @@
 
 Both sides of a ratio are measured in one run. Members of dense layers gain by one graph, in which
 their small products become one large. Convolutions gain less by it than by being trained side by
-side, one per core: K times the activations leave the cache. Generation takes random weights: its time depends on
-how many there are, not on what they are.
+side, one per core: K times the activations leave the cache. Generation takes random weights: its
+time depends on how many there are, not on what they are.
 """
 
 import resource
