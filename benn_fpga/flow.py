@@ -158,6 +158,10 @@ class Flow:
     latency : of each stage, from the last word that an output needs to that output
     pace : of each dense stage, as in schedule.pace
     depths : of every queue, by (layer, port); as many as are needed if None
+
+    Members
+    -------
+    guarded : beats at the guard; the last of a frame brings its error flag
     """
 
     def __init__(self, model, folding, latency, pace, depths=None):
@@ -168,6 +172,7 @@ class Flow:
         self._depths = depths
         self._channels = []
         self._processes = []
+        self.guarded = None
         self.queues = {}
         self.stages = stages(model, folding)
         self.rounds = folding.rounds(model)
@@ -192,7 +197,8 @@ class Flow:
         folding, encoder, first = self._folding, self._model.encoder, self.stages[0]
         i = self._channel()
         self._processes.append(timing.source(i, [0] * (frames * beats)))
-        i = self._add(timing.register, self._add(timing.skid, i))
+        self.guarded = self._add(timing.skid, i)
+        i = self._add(timing.register, self.guarded)
         i = self._geared(i, folding.bus // 8 * encoder.elements_per_value, first.lanes_in,
                          encoder.outputs)
         if first.is_dense or self.rounds == 1:

@@ -23,6 +23,7 @@ __all__ = ["Schedule", "frame_beats", "hard_latency", "layer_latency", "pace",
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
+FLAG_LATENCY = 2  # of the queue of error flags: its memory, then its output register
 _FRAMES = 4  # after the first one is through, in which a stream of frames finds its rhythm
 
 
@@ -190,6 +191,8 @@ def schedule(model, folding):
     depths = {} if all(stage.is_dense for stage in found) else queues(model, folding, cycles)
     flow = Flow(model, folding, latency, _paces(model, folding), depths)
     scores = flow.run(flow.bus(1, busy["input"]))
-    # Behind the scores come the vote, the record, and the port's buffer.
-    return Schedule(busy, cycles, scores[rounds * beats - 1] + voting + 2,
+    # The first answer may be known before its frame has come in whole; it waits for the error flag.
+    voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
+    # Behind the vote come the record and the port's buffer.
+    return Schedule(busy, cycles, voted + 2,
                     folding.parallel * lanes, folding.parallel * gates, held, depths)
