@@ -24,43 +24,45 @@ def _windows(stage, i, outputs, queues, latency):
     frees = [(stage.folds - 1) * per + (r * columns + c) * part + part - 1
              for r, c in walk.free_at]
     whole, freed = [], []  # cycles in which a pixel was written, and freed
+    steps, places, offered, taken = walk.steps, walk.places, i.offered, i.taken
+    reads, gives = stage.reads, [(n + 1) * per - 1 + latency for n in range(stage.words_out)]
 
-    def put():
-        n = len(i.taken)
-        free = n // words - walk.places
-        if len(i.offered) <= n or (free >= 0 and len(freed) <= free):
-            return False
-        now = max(i.offered[n], freed[free] + 1 if free >= 0 else 0)
-        i.taken.append(now)
-        if n % words == words - 1:
-            whole.append(now)
-        return True
+    def fill():
+        """Take what is offered and has a place."""
+        now = taken[-1] if taken else -1
+        for n in range(len(taken), len(offered)):
+            now, free = max(offered[n], now + 1), n // words - places
+            if free >= 0:
+                if len(freed) <= free:
+                    return
+                now = max(now, freed[free] + 1)
+            taken.append(now)
+            if n % words == words - 1:
+                whole.append(now)
 
     gone = last = 0
-    start = -stage.reads
+    start = -reads
     for block in count():
-        step = walk.steps[block % len(walk.steps)]
-        while put() or len(whole) < gone + step.need:
-            if len(i.offered) <= len(i.taken) or len(whole) < gone + step.need:
-                if not put():
-                    yield
+        step = steps[block % len(steps)]
+        fill()
+        while len(whole) < gone + step.need:
+            yield
+            fill()
         got = max(last, whole[gone + step.need - 1] + 1)
-        start = max(got + 1, start + stage.reads)
+        start = max(got + 1, start + reads)
         for queue in queues:
             while (room := queue.room(block)) is None:
                 yield
-                while put():
-                    pass
+                fill()
             start = max(start, room)
         for queue in queues:
             queue.starts.append(start)
         word = frees[2 if step.ends_frame else 1 if step.ends_row else 0]
         freed += [start + word - 1 if word else got] * step.free
         gone += step.free
-        last = start + stage.reads - 1
-        for n in range(stage.words_out):
-            for o in outputs:
-                o.offered.append(start + (n + 1) * per - 1 + latency)
+        last = start + reads - 1
+        for o in outputs:
+            o.offered += [start + n for n in gives]
 
 
 def _straight(stage, inputs, outputs, queues, latency):
@@ -74,7 +76,9 @@ def _straight(stage, inputs, outputs, queues, latency):
             for _ in range(stage.words_in):
                 while len(inputs[0].offered) <= n:
                     yield
-                inputs[0].taken.append(inputs[0].offered[n])
+                taken = max(taken, inputs[0].offered[n])
+                inputs[0].taken.append(taken)
+                taken += 1
                 n += 1
             continue
         for word in range(stage.words_in):
@@ -121,18 +125,19 @@ def _replayed(stage, i, o, latency, pace, replays):
     words, pause, every = stage.words_in, pace[1], max(1, pace[0] // stage.words_in)
     puts, gets = i.taken, []
 
-    def put():
-        n = len(puts)
-        free = n - 2 * words
-        if len(i.offered) <= n or len(gets) <= free:
-            return False
-        puts.append(max(i.offered[n], gets[free] + 1 if free >= 0 else 0))
-        return True
+    def fill():
+        for n in range(len(puts), len(i.offered)):
+            free = n - 2 * words
+            if len(gets) <= free:
+                return
+            puts.append(max(i.offered[n], puts[-1] + 1 if puts else 0,
+                            gets[free] + 1 if free >= 0 else 0))
 
     last = free = fold = 0
     for frame in count():
         for n in range(frame * words, (frame + 1) * words):
-            while put() or len(puts) <= n:
+            while len(puts) <= n:
+                fill()
                 if len(puts) <= n:
                     yield
             last = max(last, puts[n] + 1) + 1
@@ -146,8 +151,7 @@ def _replayed(stage, i, o, latency, pace, replays):
             fold += 1
             free = last + 1 + (pause if fold % every == 0 else 0)
             o.offered.append(last + latency)
-            while put():
-                pass
+            fill()
 
 
 class Flow:
@@ -170,20 +174,18 @@ class Flow:
         self._latency = latency
         self._pace = pace
         self._depths = depths
-        self._channels = []
         self._processes = []
         self.guarded = None
         self.queues = {}
         self.stages = stages(model, folding)
         self.rounds = folding.rounds(model)
 
-    def _channel(self):
-        self._channels.append(Channel())
-        return self._channels[-1]
+    def _run(self, process, *shared):
+        self._processes.append((process, shared))
 
     def _add(self, process, i, *args):
-        o = self._channel()
-        self._processes.append(process(i, o, *args))
+        o = Channel()
+        self._run(process(i, o, *args), i, o)
         return o
 
     def _geared(self, i, lanes_in, lanes_out, frame):
@@ -195,8 +197,8 @@ class Flow:
     def bus(self, frames, beats):
         """Frames that come as fast as they are taken, from the bus to the first stage."""
         folding, encoder, first = self._folding, self._model.encoder, self.stages[0]
-        i = self._channel()
-        self._processes.append(timing.source(i, [0] * (frames * beats)))
+        i = Channel()
+        self._run(timing.source(i, [0] * (frames * beats)), i)
         self.guarded = self._add(timing.skid, i)
         i = self._add(timing.register, self.guarded)
         i = self._geared(i, folding.bus // 8 * encoder.elements_per_value, first.lanes_in,
@@ -208,11 +210,10 @@ class Flow:
 
     def paced(self, frames, cycles):
         """Frames, or rounds of them, whose words come evenly, each in so many cycles."""
-        i, first = self._channel(), self.stages[0]
+        i, first = Channel(), self.stages[0]
         words = first.pixels_in * first.words_in
-        self._processes.append(timing.source(
-            i, [frame * cycles + n * cycles // words for frame in range(frames)
-                for n in range(words)]))
+        self._run(timing.source(i, [frame * cycles + n * cycles // words
+                                    for frame in range(frames) for n in range(words)]), i)
         return i
 
     def run(self, start):
@@ -228,30 +229,32 @@ class Flow:
             else:
                 found, queues = [], []
                 for reader, port in readers[n]:
-                    found.append(self._channel())
-                    queue = Queue(found[-1], self._channel(), stage.words_out,
+                    found.append(Channel())
+                    queue = Queue(found[-1], Channel(), stage.words_out,
                                   None if self._depths is None else self._depths[reader, port])
-                    self._processes.append(queue.process())
+                    self._run(queue.process(), queue.i, queue.o, queue)
                     self.queues[reader, port] = queue
                     queues.append(queue)
                     inputs[reader, port] = self._read(stage, self.stages[reader], queue.o)
-                found = found or [self._channel()]
-                self._processes.append(
-                    _windows(stage, ports[0], found, queues, self._latency[n])
-                    if stage.is_buffered else
-                    _straight(stage, ports, found, queues, self._latency[n]))
+                found = found or [Channel()]
+                self._run(_windows(stage, ports[0], found, queues, self._latency[n])
+                          if stage.is_buffered else
+                          _straight(stage, ports, found, queues, self._latency[n]),
+                          *ports, *found, *queues)
         scores, = found
-        self._processes.append(timing.taken_at_once(scores))
-        timing.run(self._channels, self._processes)
+        self._run(timing.taken_at_once(scores), scores)
+        timing.run(self._processes)
         return scores.taken
 
     def _dense(self, stage, i):
         """A dense stage, and what hw.member.frame_buffer is before it."""
-        o, latency, pace = self._channel(), self._latency[stage.n], self._pace[stage.n]
+        o, latency, pace = Channel(), self._latency[stage.n], self._pace[stage.n]
         replays = stage.folds * (self.rounds if stage.n == 0 else 1)
-        self._processes.append(
-            _layer(stage, self._add(timing.skid, i), o, latency, pace) if replays == 1 else
-            _replayed(stage, i, o, latency, pace, replays))
+        if replays == 1:
+            i = self._add(timing.skid, i)
+            self._run(_layer(stage, i, o, latency, pace), i, o)
+        else:
+            self._run(_replayed(stage, i, o, latency, pace, replays), i, o)
         return o
 
     def _read(self, stage, reader, o):
@@ -306,15 +309,14 @@ def alone(stage, supply=None):
 
 
 def _alone(stage, found, turns):
-    frames, channels, processes = 3, [Channel()], []
+    frames, i, o = 3, Channel(), Channel()
     words = frames * turns * found.blocks * found.collect
-    processes.append(timing.source(channels[0], [0] * words))
+    processes = [(timing.source(i, [0] * words), [i])]
     for process, size in ((timing.collect, found.collect), (timing.emit, found.emit)):
         if size > 1:
-            channels.append(Channel())
-            processes.append(process(channels[-2], channels[-1], size))
-    o = Channel()
-    processes += [_windows(stage, channels[-1], [o], [], 0), timing.taken_at_once(o)]
-    timing.run([*channels, o], processes)
+            i, before = Channel(), i
+            processes.append((process(before, i, size), [before, i]))
+    processes += [(_windows(stage, i, [o], [], 0), [i, o]), (timing.taken_at_once(o), [o])]
+    timing.run(processes)
     per_frame = stage.pixels_out * stage.words_out
     return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]

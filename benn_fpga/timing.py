@@ -1,11 +1,14 @@
 """The cycle model of streams: when every word passes every joint, to the cycle.
 
 Units are processes that pass words through channels. Of each word a channel knows the cycle in
-which it is first offered and that in which it is taken. A process is a generator that mirrors one
-unit of the gateware; it yields while it waits for a number that another process has to find. The
-order in which they run does not matter, since every number depends on earlier cycles only.
+which it is taken, and that from which it is offered, unless the word before it is still there: so
+word n is offered from ``max(offered[n], taken[n - 1] + 1)`` on. A process is a generator that
+mirrors one unit of the gateware; it goes as far as it can and yields when it needs a number that
+another process has to find. The order in which they run does not matter, since every number depends
+on earlier cycles only.
 """
 
+from collections import defaultdict, deque
 from itertools import count
 
 __all__ = ["Channel", "Queue", "collect", "emit", "register", "ring", "run", "skid",
@@ -13,46 +16,63 @@ __all__ = ["Channel", "Queue", "collect", "emit", "register", "ring", "run", "sk
 
 
 class Channel:
-    """Cycles in which the words of a stream are offered, and taken."""
+    """Cycles from which the words of a stream are offered, and in which they are taken."""
 
     def __init__(self):
         self.offered = []
         self.taken = []
 
+    @property
+    def lists(self):
+        return self.offered, self.taken
 
-def run(channels, processes):
-    """Let all processes go on until none can."""
-    before = -1
-    while before != (now := sum(len(c.offered) + len(c.taken) for c in channels)):
-        before = now
-        processes = [process for process in processes if next(process, False) is not False]
+
+def run(processes):
+    """Let all processes, each a (generator, what it reads or writes: channels and queues), go on
+    until none can. One that found anything wakes those that it shares something with."""
+    users = defaultdict(list)
+    for n, (_, shared) in enumerate(processes):
+        for item in shared:
+            users[id(item)].append(n)
+    wakes = [sorted({user for item in shared for user in users[id(item)]} - {n})
+             for n, (_, shared) in enumerate(processes)]
+    lists = [[found for item in shared for found in item.lists] for _, shared in processes]
+    awake, is_awake = deque(range(len(processes))), [True] * len(processes)
+    while awake:
+        n = awake.popleft()
+        is_awake[n] = False
+        before = sum(map(len, lists[n]))
+        next(processes[n][0], None)
+        if sum(map(len, lists[n])) != before:
+            for other in wakes[n]:
+                if not is_awake[other]:
+                    is_awake[other] = True
+                    awake.append(other)
 
 
 def source(o, planned):
     """Offers a word in each of the cycles ``planned``, or as soon as the one before is taken."""
-    free = 0
-    for n, cycle in enumerate(planned):
-        o.offered.append(max(cycle, free))
-        while len(o.taken) <= n:
-            yield
-        free = o.taken[n] + 1
+    o.offered += planned
+    yield
 
 
 def taken_at_once(i):
     """Takes every word when it is offered."""
+    last = -1
     for n in count():
         while len(i.offered) <= n:
             yield
-        i.taken.append(i.offered[n])
+        last = max(i.offered[n], last + 1)
+        i.taken.append(last)
 
 
 def register(i, o):
     """One register: a word is taken if there is none, or in the cycle in which it leaves."""
-    left = 0
+    now, left = -1, 0
     for n in count():
         while len(i.offered) <= n:
             yield
-        now = max(i.offered[n], left)
+        now = max(i.offered[n], now + 1, left)
         i.taken.append(now)
         o.offered.append(now + 1)
         while len(o.taken) <= n:
@@ -62,27 +82,26 @@ def register(i, o):
 
 def skid(i, o):
     """hw.joints.SkidBuffer: two registers."""
+    now = -1
     for n in count():
         while len(i.offered) <= n or len(o.taken) <= n - 2:
             yield
-        now = max(i.offered[n], o.taken[n - 2] + 1 if n > 1 else 0)
+        now = max(i.offered[n], now + 1, o.taken[n - 2] + 1 if n > 1 else 0)
         i.taken.append(now)
-        while len(o.taken) <= n - 1:
-            yield
-        o.offered.append(max(now + 1, o.taken[n - 1] + 1 if n else 0))
+        o.offered.append(now + 1)
 
 
 def collect(i, o, size):
     """hw.joints.Collect: ``size`` words become one."""
-    n = 0
+    n, now = 0, -1
     for block in count():
         while len(o.taken) < block:
             yield
-        now = o.taken[block - 1] if block else 0
+        now = max(now, o.taken[block - 1] - 1 if block else -1)
         for _ in range(size):
             while len(i.offered) <= n:
                 yield
-            now = max(i.offered[n], now)
+            now = max(i.offered[n], now + 1)
             i.taken.append(now)
             n += 1
         o.offered.append(now + 1)
@@ -90,18 +109,16 @@ def collect(i, o, size):
 
 def emit(i, o, size):
     """hw.joints.Emit: a word becomes ``size``."""
-    n = left = 0
+    now, left = -1, 0
     for block in count():
         while len(i.offered) <= block:
             yield
-        now = max(i.offered[block], left)
+        now = max(i.offered[block], now + 1, left)
         i.taken.append(now)
-        for _ in range(size):
-            o.offered.append(now + 1)
-            while len(o.taken) <= n:
-                yield
-            now = left = o.taken[n]
-            n += 1
+        o.offered += [now + 1] * size
+        while len(o.taken) < (block + 1) * size:
+            yield
+        left = o.taken[-1]
 
 
 def ring(i, o, chunks, replays, places):
@@ -112,7 +129,8 @@ def ring(i, o, chunks, replays, places):
         """Take word ``n``, if it is offered and its place is known to be free."""
         if len(i.offered) <= n or (n >= places and len(gets) <= n - places):
             return False
-        now = max(i.offered[n], gets[n - places] + 1 if n >= places else 0)
+        now = max(i.offered[n], puts[-1] + 1 if puts else 0,
+                  gets[n - places] + 1 if n >= places else 0)
         i.taken.append(now)
         puts.append(now)
         return True
@@ -164,19 +182,20 @@ class Queue:
         free = block - self.depth
         return self.released[free] + 1 if len(self.released) > free else None
 
+    @property
+    def lists(self):
+        return self.starts, self.released
+
     def process(self):
-        left = 0
-        for n in count():
-            while len(self.i.offered) <= n:
-                yield
-            self.i.taken.append(self.i.offered[n])
-            got = max(self.i.offered[n] + 1, left)
-            if n % self.size == self.size - 1:
-                self.released.append(got)
-            self.o.offered.append(got + 1)
-            while len(self.o.taken) <= n:
-                yield
-            left = self.o.taken[n]
+        i, o, size = self.i, self.o, self.size
+        while True:
+            new = i.offered[len(i.taken):]
+            i.taken += new
+            o.offered += [cycle + 2 for cycle in new]  # written, then read
+            for n in range((len(self.released) + 1) * size - 1,
+                           min(len(i.taken), len(o.taken) + 1), size):
+                self.released.append(max(i.taken[n] + 1, o.taken[n - 1] if n else 0))
+            yield
 
     def most(self):
         """Places that were taken at once."""
