@@ -235,8 +235,8 @@ def least_cycles(model, *, parallel=None, bus=64):
     return schedule(model, fold_for_lanes(model, math.inf, parallel, bus)).cycles_per_frame
 
 
-def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves=None, keep=False,
-             progress=None):
+def simulate(design, dataset, *, frames=None, split="test", data_dir=None, layers=False,
+             waves=None, keep=False, progress=None):
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -244,6 +244,7 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves
     design : a Design, or the folder of one
     dataset : a name or the path of an ``.npz``; or an array of raw values
     frames : at most so many
+    layers : compare what every layer gives too, not only the answers
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     progress : as in :func:`benn_fpga.sw.progress.bar`
@@ -257,6 +258,6 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, waves
         x, _, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
         x, same = dataset[:frames], None
-    result = harness.simulate(design, x, waves=waves, keep=keep,
+    result = harness.simulate(design, x, layers=layers, waves=waves, keep=keep,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same)

@@ -357,14 +357,16 @@ def _memory(memory):
 def simulate(args):
     from benn_fpga import api, console
     result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
-                          data_dir=args.data_dir, waves=args.waves, keep=args.keep,
-                          progress=_progress(args))
+                          data_dir=args.data_dir, layers=args.layers, waves=args.waves,
+                          keep=args.keep, progress=_progress(args))
     rows = [
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
         ("cycles per frame", result.cycles_per_frame, result.predicted_cycles_per_frame),
         ("latency in cycles", result.latency_cycles, result.predicted_latency_cycles),
     ]
+    if args.layers:
+        rows.insert(2, ("layer outputs compared", result.layers_compared, ""))
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},
@@ -574,6 +576,8 @@ def _parser():
     dataset(sub)
     split(sub)
     sub.add_argument("--frames", metavar="N", type=_count, help="use the first N frames")
+    sub.add_argument("--layers", action="store_true",
+                     help="compare what every layer gives, not only the answers")
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
     sub.add_argument("--keep", action="store_true",
                      help="leave log, inputs and answers in DIR/sim/run")

@@ -200,11 +200,16 @@ class LineBuffer(wiring.Component):
         (height, width, _), (kh, kw), (rows, columns) = layer.shape, layer.kernel, layer.grid
         stride, pad = layer.stride, layer.padding
         following = steps[1 % len(steps)]
+
+        def upto(name, largest, init):
+            """A signal for numbers up to ``largest``, of one bit at least."""
+            return Signal(range(max(2, largest + 1)), name=name, init=init)
+
         # Row and column of the window after this one, and the pixels above its row.
         last_x, last_y = (columns - 1) * stride, (rows - 1) * stride
-        x = Signal(range(last_x + 1), init=following.column)
-        y = Signal(range(last_y + 1), init=following.row)
-        above = Signal(range(last_y * width + 1), init=following.row * width)
+        x = upto("x", last_x, following.column)
+        y = upto("y", last_y, following.row)
+        above = upto("above", last_y * width, following.row * width)
         ends_row, ends_frame = Signal(), Signal()
         m.d.comb += [ends_row.eq(x == last_x), ends_frame.eq(ends_row & (y == last_y))]
         with m.If(en):
@@ -232,8 +237,7 @@ class LineBuffer(wiring.Component):
         now = {}
         for name, value in values.items():
             largest = max(int(getattr(step, name)) for step in steps)
-            coming, now[name] = (Signal(range(largest + 1), name=f"{when}_{name}",
-                                        init=int(getattr(step, name)))
+            coming, now[name] = (upto(f"{when}_{name}", largest, int(getattr(step, name)))
                                  for when, step in (("next", following), ("now", steps[0])))
             m.d.sync += coming.eq(value)
             with m.If(en):

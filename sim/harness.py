@@ -33,6 +33,7 @@ class Simulation:
     latency_cycles : from the first beat of a frame alone to the first beat of its answer
     predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
     first_mismatch : where the first wrong answer went wrong, in words, or None
+    layers_compared : layer outputs that were compared, one per frame, member and layer
     same_data : whether the model was trained on this data set, None if it is not known
     """
 
@@ -43,6 +44,7 @@ class Simulation:
     predicted_cycles_per_frame: int
     predicted_latency_cycles: int
     first_mismatch: str | None = None
+    layers_compared: int = 0
     surplus_answers: int = 0
     same_data: bool | None = None
 
@@ -52,6 +54,8 @@ class Simulation:
         if self.mismatches:
             return (f"{self.mismatches} of {self.frames} frames differ from the golden model; "
                     f"first: {self.first_mismatch}")
+        if self.first_mismatch:
+            return f"every answer is right, but not every layer; first: {self.first_mismatch}"
         if self.surplus_answers:
             return f"{self.surplus_answers} surplus answers, that no frame asked for"
         for what, measured, predicted in (
@@ -68,11 +72,12 @@ class Simulation:
             raise Mismatch(self.failure)
 
 
-def simulate(design, x, *, waves=None, keep=False, bar=None):
+def simulate(design, x, *, layers=False, waves=None, keep=False, bar=None):
     """Stream frames ``x`` of raw values through a :class:`~benn_fpga.design.Design`.
 
     Parameters
     ----------
+    layers : compare what every layer of every member gives too, in a second run
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     bar : context manager ``bar(text, total)`` that gives ``advance(steps)``, to show progress
@@ -100,6 +105,9 @@ def simulate(design, x, *, waves=None, keep=False, bar=None):
     if len(wrong):
         with bar("look for the first difference", None):
             first = _explain(design, binary, x, order, out.answers, int(wrong[0]))
+    elif layers:
+        with bar("compare layers", len(x)) as advance:
+            first = _difference(design, binary, x, range(len(x)), advance)
     return Simulation(
         frames=len(x),
         mismatches=len(np.unique(order[wrong])),
@@ -110,6 +118,8 @@ def simulate(design, x, *, waves=None, keep=False, bar=None):
         predicted_cycles_per_frame=predicted["cycles_per_frame"],
         predicted_latency_cycles=predicted["latency_cycles"],
         first_mismatch=first,
+        layers_compared=len(x) * len(model.members) * len(model.layers)
+        if layers and first is None else 0,
         surplus_answers=max(0, len(out.answers) - len(order)),
     )
 
@@ -141,13 +151,18 @@ def _interval(ends, predicted):
     return int(gaps[np.abs(gaps - predicted).argmax()]) if len(gaps) else None
 
 
+def _difference(design, binary, x, frames, advance=None):
+    """The first difference in any layer, as in :func:`first_difference`."""
+    taps = design.manifest["taps"]
+    out = stream(design, binary, x, taps=[tap["path"] for tap in taps], advance=advance)
+    return first_difference(design.model, design.folding, taps, out.taps, x, frames)
+
+
 def _explain(design, binary, x, order, answers, n):
     """Say what is wrong with answer ``n``: stream its frame again, with every layer tapped."""
     model, frame = design.model, int(order[n])
-    taps = design.manifest["taps"]
     window = order[max(0, n - _BEFORE):n + 1]
-    out = stream(design, binary, x[window], taps=[tap["path"] for tap in taps])
-    found = first_difference(model, design.folding, taps, out.taps, x[window], window.tolist())
+    found = _difference(design, binary, x[window], window.tolist())
     if found:
         return found
     if n >= len(answers):

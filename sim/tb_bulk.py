@@ -117,9 +117,13 @@ class Bench:
         for name in path.split("."):
             node = node[name]
         valid, ready, payload = node["o__valid"], node["o__ready"], node["o__payload"]
+        becomes_valid = RisingEdge(valid)
         while True:
             await self.edge
-            if valid.value == 1 and ready.value == 1:
+            while valid.value != 1:
+                await becomes_valid
+                await self.edge
+            if ready.value == 1:
                 beats.append(hex(int(payload.value)))
 
 

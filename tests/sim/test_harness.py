@@ -66,10 +66,10 @@ def design(tmp_path_factory):
 
 @pytest.fixture
 def simulate(design, monkeypatch):
-    def simulate(x=X, **spoils):
+    def simulate(x=X, layers=False, **spoils):
         monkeypatch.setattr(harness, "build", lambda *a, **k: False)
         monkeypatch.setattr(harness, "stream", Hardware(**spoils).stream)
-        return harness.simulate(design, x)
+        return harness.simulate(design, x, layers=layers)
     return simulate
 
 
@@ -95,6 +95,23 @@ def test_all_right(simulate, design):
     assert result.cycles_per_frame == timing["cycles_per_frame"]
     assert result.latency_cycles == timing["latency_cycles"]
     result.check()
+
+
+def test_every_layer(simulate):
+    result = simulate(layers=True)
+    assert (result.failure, result.layers_compared) == (
+        None, len(X) * len(MODEL.members) * len(MODEL.layers))
+    assert simulate().layers_compared == 0
+
+
+def test_a_wrong_layer_behind_right_answers(simulate):
+    def spoil(taps):
+        next(iter(taps.values()))[-1] ^= 1
+
+    result = simulate(layers=True, spoil_taps=spoil)
+    assert (result.mismatches, result.layers_compared) == (0, 0)
+    assert result.failure.startswith("every answer is right, but not every layer; first: frame 19,")
+    assert simulate(spoil_taps=spoil).failure is None
 
 
 def test_few_frames_are_repeated_but_counted_once(simulate):
