@@ -1,5 +1,7 @@
-"""The examples, when they can not run: one line, exit code 2."""
+"""The examples: one line and exit code 2 when they can not run, and what the long ones leave."""
 
+import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 import draw
+from benn_fpga.errors import BennError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RUN = ("import runpy, sys\n{before}\nsys.argv = sys.argv[1:]\n"
@@ -44,3 +47,63 @@ def test_foldings_of_another_network(tmp_path, hidden):
                       classes=10).save(tmp_path / "m.benn")
     assert complaint(tmp_path, "", "foldings.py", "m.benn").startswith(
         "foldings: error: m.benn is neither a tfc of 8 members nor an sfc of 2")
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("runs.py", "runs: error: no run is called zzz; there are mnist-tfc-1, "),
+    ("networks.py", "networks: error: name one or more of cnv, "),
+])
+def test_unknown_names(tmp_path, name, words):
+    assert complaint(tmp_path, "", name, "zzz").startswith(words)
+
+
+@pytest.fixture
+def runs(monkeypatch, tmp_path):
+    """examples/runs.py in an empty folder, with one short run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    found = importlib.import_module("runs")
+    told = found.Run("digits", "--net mlp:16 -k 2 --epochs 1 --limit 300", 5.0)
+    monkeypatch.setattr(found, "RUNS", {"digits-mlp-2": told})
+    return found
+
+
+def test_a_run_leaves_a_record(runs, monkeypatch):
+    assert runs.record("digits-mlp-2") is None
+    runs.run("digits-mlp-2")
+    found = runs.record("digits-mlp-2")
+    assert found["command"] == ("benn-fpga train digits --net mlp:16 -k 2 --epochs 1 --limit 300 "
+                                "-o m.benn")
+    assert (found["members"], len(found["curve"]), found["cpu_seconds"] >= 0) == (2, 2, True)
+    assert found["curve"][-1] == found["accuracy"]
+    # Its model is not trained again, and a record of another command is none.
+    monkeypatch.setattr(runs, "_train", None)
+    runs.run("digits-mlp-2")
+    assert runs.record("digits-mlp-2") == found
+    monkeypatch.setitem(runs.RUNS, "digits-mlp-2", runs.Run("digits", "--net mlp:8"))
+    assert runs.record("digits-mlp-2") is None
+
+
+def test_a_run_that_was_interrupted_goes_on(runs):
+    path = runs.MODELS / "digits-mlp-2.benn"
+    runs.run("digits-mlp-2")
+    whole = path.read_bytes()
+    path.unlink()
+    Path(f"{path}.checkpoint").write_bytes(b"no checkpoint")
+    with pytest.raises(BennError):  # it does start from the checkpoint
+        runs.run("digits-mlp-2")
+    Path(f"{path}.checkpoint").unlink()
+    runs.run("digits-mlp-2")
+    assert path.read_bytes() == whole
+
+
+def test_the_page_of_results_is_what_the_records_say(monkeypatch, tmp_path):
+    docs = EXAMPLES.parent / "docs"
+    shutil.copytree(docs / "results", tmp_path / "docs/results",
+                    ignore=shutil.ignore_patterns("*.svg"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    importlib.import_module("results").main()
+    assert (tmp_path / "docs/results.md").read_text() == (docs / "results.md").read_text()
+    drawn = {path.name for path in (tmp_path / "docs/results").glob("*.svg")}
+    assert drawn == {path.name for path in (docs / "results").glob("*.svg")}
