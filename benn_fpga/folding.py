@@ -37,7 +37,7 @@ def _cheapest(n, layer, budget):
                 break
     if found is None:
         raise BennError(f"{budget} cycles for a member can not be met: layer {n} ({layer.kind}) "
-                        f"takes {alone(Stage(n, layer, most))} at the least; lower the target")
+                        f"takes {alone(Stage(n, layer, most))} at the least; allow more")
     return found
 
 
@@ -59,7 +59,7 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
     least = _bound(model, bus)
     if cycles < least:
         raise BennError(f"{cycles} cycles per frame can not be met: the {bus}-bit bus alone needs "
-                        f"{least}; widen the bus or lower the target")
+                        f"{least}; widen the bus or allow more")
     folding = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = folding.rounds(model)
     if cycles < rounds:

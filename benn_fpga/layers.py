@@ -92,7 +92,7 @@ class _Layer:
     @property
     def foldable(self):
         """What PE must divide, and what SIMD must, each with its name."""
-        return (self.output_shape[-1], "channels"), (1, "input at a time")
+        return (self.output_shape[-1], "channels"), (1, "inputs")
 
     @property
     def levels(self):

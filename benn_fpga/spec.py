@@ -373,7 +373,10 @@ def _bits(width):
 
 
 def _divides(what, part, whole, noun, n=None):
-    noun = noun if n is None else f"{noun} of layer {n}"
+    if n is not None:
+        if whole == 1 < part:
+            raise BennError(f"{what} of layer {n} must be 1")
+        noun = f"{noun} of layer {n}"
     if whole % part:
         below = next(d for d in range(min(part, whole), 0, -1) if whole % d == 0)
         above = next((d for d in range(part, whole + 1) if whole % d == 0), whole)

@@ -61,7 +61,7 @@ def test_all_members_are_parallel_unless_said():
 
 @pytest.mark.parametrize(("message", "choose"), [
     ("4 cycles per frame can not be met: the 8-bit bus alone needs 20; "
-     "widen the bus or lower the target", lambda: fold_for_cycles(MODEL, 4, bus=8)),
+     "widen the bus or allow more", lambda: fold_for_cycles(MODEL, 4, bus=8)),
     ("3 cycles per frame can not be met with 4 members in turn; run more in parallel",
      lambda: fold_for_cycles(MODEL, 3, parallel=1)),
     ("Parallel 3 must divide the 4 members; nearest: 2 or 4",
