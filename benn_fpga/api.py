@@ -255,9 +255,9 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, layer
     if not isinstance(design, designs.Design):
         design = designs.read(design)
     if isinstance(dataset, str | bytes) or hasattr(dataset, "__fspath__"):
-        x, _, same = _frames(design.model, dataset, split, frames, data_dir, progress)
+        x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
-        x, same = dataset[:frames], None
-    result = harness.simulate(design, x, layers=layers, waves=waves, keep=keep,
+        x, y, same = dataset[:frames], None, None
+    result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same)

@@ -362,6 +362,7 @@ def simulate(args):
     rows = [
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
+        ("accuracy", console.percent(result.accuracy), ""),
         ("cycles per frame", result.cycles_per_frame, result.predicted_cycles_per_frame),
         ("latency in cycles", result.latency_cycles, result.predicted_latency_cycles),
     ]

@@ -32,6 +32,7 @@ class Simulation:
         once the pipeline is full; of all these the one that is farthest from the prediction
     latency_cycles : from the first beat of a frame alone to the first beat of its answer
     predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
+    accuracy : share of the frames that the hardware puts into the class of their label, or None
     first_mismatch : where the first wrong answer went wrong, in words, or None
     layers_compared : layer outputs that were compared, one per frame, member and layer
     same_data : whether the model was trained on this data set, None if it is not known
@@ -43,6 +44,7 @@ class Simulation:
     latency_cycles: int | None
     predicted_cycles_per_frame: int
     predicted_latency_cycles: int
+    accuracy: float | None = None
     first_mismatch: str | None = None
     layers_compared: int = 0
     surplus_answers: int = 0
@@ -72,11 +74,12 @@ class Simulation:
             raise Mismatch(self.failure)
 
 
-def simulate(design, x, *, layers=False, waves=None, keep=False, bar=None):
+def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=None):
     """Stream frames ``x`` of raw values through a :class:`~benn_fpga.design.Design`.
 
     Parameters
     ----------
+    y : labels of the frames
     layers : compare what every layer of every member gives too, in a second run
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
@@ -117,6 +120,7 @@ def simulate(design, x, *, layers=False, waves=None, keep=False, bar=None):
         if len(out.answers) else None,
         predicted_cycles_per_frame=predicted["cycles_per_frame"],
         predicted_latency_cycles=predicted["latency_cycles"],
+        accuracy=None if y is None else _accuracy(model, out.answers[1:len(x) + 1], y),
         first_mismatch=first,
         layers_compared=len(x) * len(model.members) * len(model.layers)
         if layers and first is None else 0,
@@ -143,6 +147,12 @@ def _right(model, answers, x, order):
         & (fields["margin"] == golden_result.margins[frames])
         & (fields["totals"] == golden_result.totals[frames]).all(axis=1))
     return right
+
+
+def _accuracy(model, answers, y):
+    """Share of the frames with label ``y`` whose answer came and names it."""
+    fields, _ = decode(answers["data"], model.classes)
+    return float(np.count_nonzero(fields["winner"] == y[:len(answers)]) / len(y))
 
 
 def _interval(ends, predicted):

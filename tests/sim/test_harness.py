@@ -66,10 +66,10 @@ def design(tmp_path_factory):
 
 @pytest.fixture
 def simulate(design, monkeypatch):
-    def simulate(x=X, layers=False, **spoils):
+    def simulate(x=X, y=None, layers=False, **spoils):
         monkeypatch.setattr(harness, "build", lambda *a, **k: False)
         monkeypatch.setattr(harness, "stream", Hardware(**spoils).stream)
-        return harness.simulate(design, x, layers=layers)
+        return harness.simulate(design, x, y, layers=layers)
     return simulate
 
 
@@ -95,6 +95,14 @@ def test_all_right(simulate, design):
     assert result.cycles_per_frame == timing["cycles_per_frame"]
     assert result.latency_cycles == timing["latency_cycles"]
     result.check()
+
+
+def test_accuracy_is_that_of_the_hardware(simulate):
+    y = golden.run(MODEL, X).classes
+    assert (simulate().accuracy, simulate(y=y).accuracy) == (None, 1)
+    y[3] = (y[3] + 1) % MODEL.classes
+    assert simulate(y=y).accuracy == 19 / 20
+    assert simulate(y=y, spoil=lambda answers: answers[:FRAME + 1]).accuracy == 6 / 20
 
 
 def test_every_layer(simulate):
