@@ -220,12 +220,13 @@ class LineBuffer(wiring.Component):
 
         def first(at, scale):
             """Of the rows (times ``scale``) or columns of a window, the first in the image."""
-            return Mux(at > pad * scale, at - pad * scale, 0)
+            found = at - pad * scale
+            return Mux(found[-1], 0, found[:-1])
 
         def end(at, size, kernel, scale):
             """... and the end of them."""
             stop = at + (kernel - pad) * scale
-            return Mux(stop > size * scale, size * scale, stop)
+            return Mux((size * scale - stop)[-1], size * scale, stop)
 
         top, below = first(above, width), first(above + stride * width, width)
         gone = top + Mux(below > top, first(x, 1), 0)
