@@ -11,13 +11,13 @@ from benn_fpga import design as designs
 from benn_fpga import golden, modelfile
 from benn_fpga.errors import BennError, Interrupted, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
-from benn_fpga.output import check_file
+from benn_fpga.output import check_apart, check_file
 from benn_fpga.presets import SPLITS
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import Ensemble, Folding
 
 __all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
-           "generate", "least_cycles", "load", "measure", "simulate", "train"]
+           "generate", "least_cycles", "load", "measure", "pick", "simulate", "train"]
 
 
 @contextmanager
@@ -77,12 +77,13 @@ def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resum
     ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
     :func:`benn_fpga.sw.progress.bar`; ``options`` are those of :func:`benn_fpga.sw.train.learn`.
     """
+    kept = None if path is None else f"{path}.checkpoint"
     if path is not None:
         check_file(path)
+        check_apart({"the data": dataset, "the model": path, "its checkpoint": kept})
     with _extra("train"):
         from benn_fpga.sw import checkpoint, data
         from benn_fpga.sw import train as trainer
-    kept = None if path is None else f"{path}.checkpoint"
     found = data.load(dataset, data_dir, limit, show=progress)
     try:
         model = trainer.train(found, progress=progress, checkpoint=kept, resume=resume, **options)
@@ -136,6 +137,19 @@ def compare(model, dataset, *, limit=None, data_dir=None, progress=None):
     found = data.load(dataset, data_dir, limit, show=progress)
     return {name: _measured(found, trained)
             for name, trained in rivals.baselines(found, _model(model), progress).items()}
+
+
+def pick(model, members, path):
+    """Write the first ``members`` of an ensemble to ``path``, as an ensemble; returns it."""
+    model = _model(model)
+    check_file(path)
+    if not 1 <= members <= len(model.members):
+        raise BennError(f"the first {members} can not be picked of {len(model.members)} members")
+    origin = {key: value for key, value in model.provenance.items() if key != "scores"}
+    picked = replace(model, members=model.members[:members], provenance={
+        **origin, "picked": {"members": members, "model_sha256": model.digest()}})
+    picked.save(path)
+    return picked
 
 
 def analyse(model, dataset, *, split="valid", limit=None, data_dir=None, progress=None):

@@ -8,10 +8,10 @@ import time
 from dataclasses import asdict, astuple, dataclass, field, fields
 
 from benn_fpga import __version__
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, Interrupted
 from benn_fpga.guard import complain, guard
 from benn_fpga.inputs import open_regular
-from benn_fpga.output import check_file
+from benn_fpga.output import check_apart
 from benn_fpga.presets import (
     DEFAULTS,
     ENSEMBLES,
@@ -57,7 +57,7 @@ def _given(args):
 
 
 def train(args):
-    from benn_fpga import api, console
+    from benn_fpga import api
     given = _given(args)
     if args.ensemble == "single" and args.members not in (None, 1):
         raise BennError(f"--ensemble single has 1 member, not {args.members}; "
@@ -68,8 +68,28 @@ def train(args):
     if args.output is None:
         raise BennError("-o must say where to write the model file")
     if args.plot is not None:
-        check_file(args.plot)
+        _check_plot(args.plot, args.dataset, args.output)
+    kept = f"{args.output}.checkpoint"
+    if args.resume and not os.path.exists(kept):
+        complain(PROGRAM, f"there is no checkpoint {kept}: training starts from the beginning",
+                 "note")
     model = api.train(args.dataset, args.output, resume=args.resume, **common, **given)
+    try:
+        return _trained(args, model, common)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the model is in {args.output}") from None
+
+
+def _check_plot(plot, dataset, model):
+    from benn_fpga.sw import report
+    report.check_plot(plot)
+    check_apart({"the data": dataset, "the model": model, "its checkpoint": f"{model}.checkpoint",
+                 "the plot": plot})
+
+
+def _trained(args, model, common):
+    """What ``train`` says of a model that it has written."""
+    from benn_fpga import api, console
     score = model.provenance["scores"]["validation"]
     members = [correct / score["frames"] for correct in score["member_correct"]]
     found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
@@ -97,6 +117,8 @@ def train(args):
         ("written to", args.output),
     ]
     tables = [console.table(f"Trained on {args.dataset}", ("", ">"), rows)]
+    if len(members) > 1:
+        tables.append(_member_table(found))
     if args.compare:
         rivals = api.compare(model, args.dataset, **common)
         data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
@@ -115,8 +137,21 @@ def train(args):
              for name, valid, test, bits in own]))
     if args.plot is not None:
         from benn_fpga.sw import report
-        report.draw(report.curve(found, data.get("compared", {}), args.dataset), args.plot)
-    return Outcome(data, tables)
+        compared = {name: rival["valid"] for name, rival in data.get("compared", {}).items()}
+        report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot)
+    stopped = model.provenance.get("stopped")
+    note = stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}"
+    return Outcome(data, tables, note=note)
+
+
+def _member_table(found):
+    """Of each member its accuracy, that of the vote with those before it, and what it adds."""
+    from benn_fpga import console
+    return console.table(
+        "Members", (">", ">alone", ">vote up to it", ">vote of all loses without it"),
+        [(k, console.percent(alone), console.percent(vote), f"{100 * gain:+.2f} %")
+         for k, (alone, vote, gain) in enumerate(zip(found.members, found.curve, found.gain,
+                                                     strict=True))])
 
 
 def _train_float(args, given, common):
@@ -224,8 +259,20 @@ def _encoder(encoder):
     return f"{encoder.kind}{where}: {encoder.outputs:,} elements of {encoder.element_bits} bit"
 
 
+def pick(args):
+    from benn_fpga import api, console
+    model = api.pick(args.model, args.members, args.output)
+    return Outcome({"model": args.output, "model_sha256": model.digest(),
+                    "members": len(model.members), "weight_bits": model.weight_bits},
+                   [console.table(f"Picked from {args.model}", ("", ">"), [
+                       ("members", len(model.members)), ("weight bits", f"{model.weight_bits:,}"),
+                       ("written to", args.output)])])
+
+
 def evaluate(args):
     from benn_fpga import api, console
+    if args.plot is not None:
+        _check_plot(args.plot, args.dataset, args.model)
     result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
                       data_dir=args.data_dir, progress=_progress(args))
     members = result.member_accuracy
@@ -233,6 +280,11 @@ def evaluate(args):
     rows += [("mean of the members", console.percent(sum(members) / len(members))),
              ("vote", console.percent(result.accuracy))]
     title = f"{args.model} on {result.frames} {args.split} frames of {args.dataset}"
+    if args.plot is not None:
+        from benn_fpga.sw import report
+        found = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
+                            data_dir=args.data_dir, progress=False)
+        report.draw_analysis(found, {}, title, args.plot)
     return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
                     **asdict(result)},
                    [console.table(title, ("", ">accuracy"), rows)],
@@ -411,6 +463,8 @@ def _whole(text):
 
 
 def _count(text):
+    if text.isascii() and text.isdigit() and _whole(text) is None:
+        raise argparse.ArgumentTypeError(f"{_cut(text)} is too large")
     if not _whole(text):
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {_cut(text)}")
     return _whole(text)
@@ -456,6 +510,13 @@ def _defaults():
              for row in rows]
     return "\n  ".join(["defaults:", *lines, "any .npz as digits, with at most as many levels as "
                                               "its largest value"])
+
+
+def _experiments():
+    """The options of training that each experiment takes."""
+    lines = [f"{name}: {', '.join(f'--{option}' for option in takes) or 'none'}"
+             for name, takes in EXPERIMENTS.items()]
+    return "\n  ".join(["options of training that each takes:", *lines])
 
 
 def _parser():
@@ -509,7 +570,7 @@ def _parser():
         sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
         sub.add_argument("--augment", metavar="MOVES",
                          help="crop[:PIXELS] shifts images, flip mirrors them, crop+flip does "
-                              "both, anew in every epoch")
+                              "both, anew in every epoch (PIXELS: an eighth of the side)")
         sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
 
     sub = verb(train, "train", "train an ensemble and write its model file", _defaults())
@@ -529,12 +590,14 @@ def _parser():
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--resume", action="store_true",
                      help="go on from the checkpoint of a run that was interrupted")
-    sub.add_argument("--plot", metavar="FILE.svg", help="draw the accuracy against K")
+    sub.add_argument("--plot", metavar="FILE.svg",
+                     help="draw accuracy by K, what each member adds, and how they differ")
     sub.add_argument("--compare", action="store_true",
                      help="train also one member, one network of as many bits, and other seeds")
 
-    sub = verb(experiment, "experiment", "repeat an experiment of the paper")
-    sub.add_argument("name", metavar="NAME", choices=EXPERIMENTS, help=", ".join(EXPERIMENTS))
+    sub = verb(experiment, "experiment", "repeat an experiment of the paper", _experiments())
+    sub.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS),
+                     help=", ".join(EXPERIMENTS))
     sub.add_argument("--quick", action="store_true", help="in less than two minutes, on digits")
     sub.add_argument("--dataset", metavar="DATASET",
                      help=f"{DATASETS} (default: mnist; digits if quick)")
@@ -553,6 +616,14 @@ def _parser():
     dataset(sub)
     split(sub)
     sub.add_argument("--limit", metavar="N", type=_count, help="use the first N frames")
+    sub.add_argument("--plot", metavar="FILE.svg",
+                     help="draw accuracy by K, what each member adds, and how they differ")
+
+    sub = verb(pick, "pick", "write a model file of the first members of another")
+    sub.add_argument("model", metavar="M.benn")
+    sub.add_argument("-k", "--members", metavar="K", type=_count, required=True,
+                     help="so many; `train` says which K is best on the validation part")
+    sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
 
     sub = verb(generate, "generate", "write Verilog and its manifest")
     sub.add_argument("model", metavar="M.benn")

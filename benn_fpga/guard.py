@@ -1,11 +1,11 @@
 """One line per error: runs a program and turns whatever is raised into words and an exit code."""
 
-import errno
 import os
 import sys
 
 from benn_fpga.console import plain
 from benn_fpga.errors import BennError
+from benn_fpga.output import is_full
 
 __all__ = ["BROKEN_PIPE", "INTERRUPTED", "complain", "guard"]
 
@@ -51,8 +51,7 @@ def _words(error):
     if isinstance(error, OSError):
         where = f"can not use {error.filename}: " if error.filename else ""
         cure = "check the free space in the output and temporary folders" \
-            if error.errno in (errno.ENOSPC, errno.EDQUOT) else \
-            "check the permissions of the files that you named"
+            if is_full(error) else "check the permissions of the files that you named"
         return f"{where}{error.strerror or error}; {cure}"
     # PyTorch has no type of its own for this.
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):

@@ -109,8 +109,9 @@ def kind(name, *, bits=None, wbits=None, abits=None):
         if key in needs and value is None:
             raise BennError(f"Kind {name} needs --{key}, the number of bits, 1 to {MAX_BITS}")
         if key not in needs and value is not None:
-            takes = " and ".join(f"--{key}" for key in needs) or "no number of bits"
-            raise BennError(f"Kind {name} takes {takes}, not --{key}")
+            takes = f"it takes {' and '.join(f'--{key}' for key in needs)}" if needs else \
+                "its bits are fixed"
+            raise BennError(f"Kind {name} takes no --{key}: {takes}")
         if value is not None and not (type(value) is int and 1 <= value <= MAX_BITS):
             raise BennError(f"--{key} must be a whole number from 1 to {MAX_BITS}, not {value!r}")
     wbits, abits = wbits or bits or 1, abits or bits or 1
@@ -218,7 +219,11 @@ class _Chain:
         try:
             layer = make(**options)
         except BennError as error:
-            raise BennError(f"Network {self._name}, layer {len(self.layers)}: {error}") from None
+            small = any(kernel > size + 2 * options.get("padding", 0) for kernel, size in
+                        zip(options.get("kernel", ()), options.get("shape", ()), strict=False))
+            cure = "; use larger images, or another network" if small else ""
+            raise BennError(f"Network {self._name}, layer {len(self.layers)}: {error}{cure}") \
+                from None
         self.layers.append(layer)
         self.shape, self.bits = layer.output_shape, layer.output_bits
         return len(self.layers) - 1
@@ -229,7 +234,7 @@ class _Chain:
     def image(self):
         if len(self.shape) != 3:
             raise BennError(f"Network {self._name} reads images, but the data are rows of "
-                            f"{self.shape[0]} features; use mlp:WIDTH,WIDTH,...")
+                            f"features; use mlp:WIDTH,WIDTH,...")
         return self.shape
 
     def conv(self, outputs, kernel, stride, padding, output_bits, **options):

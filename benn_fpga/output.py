@@ -1,16 +1,19 @@
 """Files that are written whole or not at all, and the question beforehand whether they can be."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_file", "check_folder", "umask", "write_atomically"]
+__all__ = ["check_apart", "check_file", "check_folder", "is_full", "umask", "write_atomically"]
 
 
 def check_file(path):
     """Raise :class:`BennError` unless ``path`` can be written."""
+    if not os.fspath(path):
+        raise BennError("the name of the file to write is empty; give one")
     if os.fspath(path).endswith(os.sep) or Path(path).is_dir():
         raise BennError(f"{path} is a folder; give the name of a file")
     path = Path(path)
@@ -22,8 +25,28 @@ def check_file(path):
         with tempfile.TemporaryFile(dir=_real(path).parent):
             pass
     except OSError as error:
-        raise BennError(f"can not write {path}: {error.strerror}; "
-                        f"give a path in a folder you may write to") from None
+        raise _failed(path, error) from None
+
+
+def check_apart(files):
+    """Raise if two of ``files``, paths by what they are, are one; those that are None are not."""
+    seen = {}
+    for what, path in files.items():
+        if path is None:
+            continue
+        before = seen.setdefault(os.path.realpath(path), what)
+        if before != what:
+            raise BennError(f"{path} would be both {before} and {what}; give another name")
+
+
+def is_full(error):
+    """Whether an OSError says that there is no space left."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _failed(path, error):
+    cure = "free some space there" if is_full(error) else "give a path in a folder you may write to"
+    return BennError(f"can not write {path}: {error.strerror}; {cure}")
 
 
 def check_folder(path):
@@ -59,8 +82,7 @@ def write_atomically(path, content):
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise BennError(f"can not write {path}: {error.strerror}; "
-                        f"give a path in a folder you may write to") from None
+        raise _failed(path, error) from None
 
 
 def umask():

@@ -39,8 +39,20 @@ RIVALS = {
     "dorefa": ("qnn", "hw", ("bits",)),
     "abc-net": ("qnn", "hw", ("bits",)),
 }
-EXPERIMENTS = ("theory", "robustness-random", "robustness-trained", "stability", "bag-vs-boost",
-               "seq-vs-indep", "compression", "bit-width", "first-last", "bits-or-networks")
+_TRAINING = ("net", "width", "epochs", "lr", "batch", "augment", "recipe", "members")
+_ALL = (*_TRAINING, "encoder", "kind", "bits", "wbits", "abits", "vote")
+EXPERIMENTS = {  # and the options of training that each takes
+    "theory": (),
+    "robustness-random": (),
+    "robustness-trained": ("net", "width", "epochs", "lr", "batch", "members", "encoder"),
+    "stability": _TRAINING,
+    "bag-vs-boost": _ALL,
+    "seq-vs-indep": _ALL,
+    "compression": tuple(option for option in _ALL if option != "width"),
+    "bit-width": _TRAINING,
+    "first-last": _TRAINING,
+    "bits-or-networks": _TRAINING,
+}
 FLOATS = {"dnn": "weights", "binaryconnect": "activations"}  # what keeps each from being exported
 
 

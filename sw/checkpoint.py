@@ -60,23 +60,28 @@ class Checkpoint:
             self._read()
 
     def _read(self):
-        damaged = BennError(f"checkpoint {self.path} is damaged; remove it to start again")
         content = self.path.read_bytes()
         start = len(_MAGIC) + hashlib.sha256().digest_size
         if not content.startswith(_MAGIC):
-            raise BennError(f"{self.path} is not a checkpoint of this version of benn-fpga")
+            raise BennError(f"{self.path} is not a checkpoint of this version of benn-fpga; "
+                            f"remove it to start again")
         if hashlib.sha256(content[start:]).digest() != content[len(_MAGIC):start]:
-            raise damaged
+            raise self.damaged()
         try:
             tensors = load(content[start:])
             header = json.loads(bytes(tensors.pop("header").tolist()))
-        except (SafetensorError, KeyError, ValueError):
-            raise damaged from None
-        self._compare(header["settings"])
-        self._networks = {name: (epochs, {}) for name, epochs in header["epochs"].items()}
-        for key, tensor in tensors.items():
-            name, _, rest = key.partition("/")
-            self._networks[name][1][rest] = tensor
+            settings = dict(header["settings"])
+            networks = {name: (int(epochs), {}) for name, epochs in header["epochs"].items()}
+            for key, tensor in tensors.items():
+                name, _, rest = key.partition("/")
+                networks[name][1][rest] = tensor
+        except (SafetensorError, KeyError, ValueError, TypeError, AttributeError):
+            raise self.damaged() from None
+        self._compare(settings)
+        self._networks = networks
+
+    def damaged(self):
+        return BennError(f"checkpoint {self.path} is damaged; remove it to start again")
 
     def _compare(self, settings):
         for key in {**self._settings, **settings}:

@@ -53,8 +53,8 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     Parameters
     ----------
     data_dir : folder of its files; see :func:`benn_fpga.sw.files.read`
-    limit : use that many training frames (drawn evenly from the classes) and as many first
-        test frames; the validation part does not depend on it
+    limit : use that many training frames, drawn evenly from the classes; validation and test
+        part do not depend on it
     valid : validation frames, drawn evenly from the classes of the training part;
         a tenth of it, at most 5000, if None
     split_seed : draws them
@@ -100,7 +100,6 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         if limit < len(x_train):
             kept = _draw(y_train, limit, split_seed)
             x_train, y_train = x_train[kept], y_train[kept]
-        x_test, y_test = x_test[:limit], y_test[:limit]
     lost = np.flatnonzero(np.bincount(y_train, minlength=classes) == 0)
     if len(lost):
         raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
@@ -127,13 +126,13 @@ def _labels(name, part, x, y, classes):
         raise BennError(f"{name}: y_{part} must be one label for each of the {len(x)} frames of "
                         f"x_{part}, not an array of shape {y.shape}")
     if y.dtype.kind not in "iu":
-        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}; "
-                        f"save y_{part}.astype(int)")
+        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}; number the "
+                        f"classes from 0 and save them as integers")
     low, high = int(y.min()), int(y.max())
     most = (classes or 1 << 16) - 1
     if low < 0 or high > most:
         raise BennError(f"{name}: y_{part} must be labels in 0..{most}, "
-                        f"not {low if low < 0 else high}")
+                        f"not {low if low < 0 else high}; number the classes from 0")
     if classes is None and high == low:
         raise BennError(f"{name}: y_{part} has the one class {low}; at least 2 are needed")
     return y.astype(np.int64)
@@ -180,15 +179,22 @@ def _npz(path):
         if x.ndim not in (2, 3, 4) or 0 in x.shape:
             raise BennError(f"{path.name}: {key} must be (frames, features) or "
                             f"(frames, rows, columns[, channels]) and not empty, not {x.shape}")
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(x).all() and np.isfinite(np.float64(np.abs(x).max()))
-        if not finite:
-            raise BennError(f"{path.name}: {key} must be finite, but has NaN or infinity")
+        wrong = np.argwhere(~(np.abs(x) <= np.finfo(np.float64).max)) if x.dtype.kind == "f" else ()
+        if len(wrong):
+            frame, *place = wrong[0].tolist()
+            raise BennError(f"{path.name}: {key} must be finite, but is {x[tuple(wrong[0])]} in "
+                            f"frame {frame} at {', '.join(map(str, place))}; leave such frames "
+                            f"out, or fill them in")
     if x_train.dtype.kind != x_test.dtype.kind or x_train.shape[1:] != x_test.shape[1:]:
-        raise BennError(f"{path.name}: x_train and x_test must be alike, "
-                        f"not {x_train.dtype} {x_train.shape} and {x_test.dtype} {x_test.shape}")
+        raise BennError(f"{path.name}: x_train and x_test must be alike, not {x_train.dtype} "
+                        f"{x_train.shape} and {x_test.dtype} {x_test.shape}; save both as the "
+                        f"same type, with frames of the same shape")
     if x_train.dtype.kind == "f":
         x_train, x_test = _bytes(x_train, x_test)
+    rows, columns, channels = (*x_train.shape[1:], 1)[:3] if x_train.ndim > 2 else (0, 0, 0)
+    if rows in (1, 3) and columns == channels > 3:
+        raise BennError(f"{path.name}: frames of {rows} x {columns} x {channels} have their "
+                        f"channels first; save x.transpose(0, 2, 3, 1)")
     if x_train.ndim == 3:
         x_train, x_test = x_train[..., None], x_test[..., None]
     return x_train, y_train, x_test, y_test

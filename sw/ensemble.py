@@ -146,12 +146,15 @@ class Job:
         name = f"{self.name}{group[0]}"
         network = Network(self.layers, len(group), self.recipe, self.kind)
         start, tensors = self.checkpoint.get(name)
-        if tensors is None:
+        if tensors is not None:
+            try:
+                restore(tensors, network)
+            except RuntimeError:  # of load_state_dict
+                raise self.checkpoint.damaged() from None
+        else:
             network.draw([self._rng(_WEIGHTS, k) for k in group])
             if before:
                 network.load_state_dict(before[-1].state_dict())
-        elif start == self.epochs:
-            restore(tensors, network)
         if start:
             self.tick(start * len(group))
         if start < self.epochs:

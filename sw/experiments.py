@@ -12,13 +12,13 @@ import numpy as np
 
 from benn_fpga import analysis, golden, nets, presets
 from benn_fpga.errors import BennError
-from benn_fpga.presets import MEMBERS
+from benn_fpga.presets import EXPERIMENTS, MEMBERS
 from benn_fpga.sw import noise, stability
 from benn_fpga.sw.report import Claim, Line, Report, mean, spread
 from benn_fpga.sw.train import learn
 from benn_fpga.sw.verdict import best, gap
 
-__all__ = ["EXPERIMENTS", "Experiment", "Setting", "check", "run", "setting"]
+__all__ = ["FUNCTIONS", "Setting", "check", "run", "setting"]
 
 _PROVED = 200  # validation frames on which exported and trained scores are compared
 _BITS = ("bits", "wbits", "abits")
@@ -453,30 +453,17 @@ def robustness_random(setting):
                                  setting.advance)
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment: a function of the :class:`Setting`, and the options that it takes."""
-
-    function: object
-    options: tuple = ()
-    members: bool = True
-
-
-_TRAINING = ("net", "width", "epochs", "lr", "batch", "augment", "recipe")
-_READING = (*_TRAINING, "encoder")
-_ALL = (*_READING, "kind", *_BITS, "vote")
-EXPERIMENTS = {
-    "theory": Experiment(theory, members=False),
-    "robustness-random": Experiment(robustness_random, members=False),
-    "robustness-trained": Experiment(robustness_trained, ("net", "width", "epochs", "lr", "batch",
-                                                          "encoder")),
-    "stability": Experiment(stability.stability, _TRAINING),
-    "bag-vs-boost": Experiment(bag_vs_boost, _ALL),
-    "seq-vs-indep": Experiment(seq_vs_indep, _ALL),
-    "compression": Experiment(compression, tuple(o for o in _ALL if o != "width")),
-    "bit-width": Experiment(bit_width, _TRAINING),
-    "first-last": Experiment(first_last, _TRAINING),
-    "bits-or-networks": Experiment(bits_or_networks, _TRAINING),
+FUNCTIONS = {
+    "theory": theory,
+    "robustness-random": robustness_random,
+    "robustness-trained": robustness_trained,
+    "stability": stability.stability,
+    "bag-vs-boost": bag_vs_boost,
+    "seq-vs-indep": seq_vs_indep,
+    "compression": compression,
+    "bit-width": bit_width,
+    "first-last": first_last,
+    "bits-or-networks": bits_or_networks,
 }
 
 
@@ -484,7 +471,7 @@ def check(name, given):
     """Raise unless there is an experiment ``name`` that takes the options ``given``."""
     if name not in EXPERIMENTS:
         raise BennError(f"Experiment must be one of {', '.join(EXPERIMENTS)}, not {name!r}")
-    takes = (*EXPERIMENTS[name].options, *(["members"] if EXPERIMENTS[name].members else []))
+    takes = EXPERIMENTS[name]
     for option in given:
         if option not in takes:
             known = ", ".join(f"--{key}" for key in takes) or "none of them"
@@ -496,13 +483,12 @@ def run(name, setting, command=""):
     """The :class:`~benn_fpga.sw.report.Report` of the experiment called ``name``."""
     check(name, setting.given)
     start = time.perf_counter()
-    experiment = EXPERIMENTS[name]
-    report = experiment.function(setting)
+    takes, report = EXPERIMENTS[name], FUNCTIONS[name](setting)
     network = {key: value if isinstance(value, (int, bool)) else str(value)
                for key, value in {**setting.weak, **setting.given}.items()
-               if key in experiment.options}
+               if key in takes and key != "members"}
     used = {"data": setting.data.name, "training frames": len(setting.data.x_train),
             "quick": setting.quick, "seeds": list(setting.seeds),
-            **({"members": setting.members} if experiment.members else {}), **network}
+            **({"members": setting.members} if "members" in takes else {}), **network}
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
                    settings={**used, **report.settings})

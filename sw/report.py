@@ -1,15 +1,20 @@
 """What an experiment found: a table, claims of the paper beside our figures, and lines to plot."""
 
 import dataclasses
+import io
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
-from benn_fpga.errors import BennError
-from benn_fpga.output import write_atomically
+from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.output import check_file, write_atomically
 
-__all__ = ["HELD", "Claim", "Line", "Report", "curve", "draw", "mean", "read", "spread", "write"]
+__all__ = ["HELD", "Claim", "Line", "Report", "check_plot", "draw", "draw_analysis", "mean", "read",
+           "spread", "write"]
 
 FORMAT = "benn-experiment"
+PLOTS = ("svg", "png", "pdf")
 HELD = {True: "yes", False: "no", None: "not shown"}
 
 
@@ -100,41 +105,76 @@ def read(path):
         raise BennError(f"{path} is not the result of an experiment; run it again") from None
 
 
-def curve(found, compared, name):
-    """The K-curve of an :class:`~benn_fpga.analysis.Analysis` as a report to draw.
+def check_plot(path):
+    """Raise unless :func:`draw` can write ``path``."""
+    check_file(path)
+    if _suffix(path) not in PLOTS:
+        raise BennError(f"a plot is one of {', '.join(PLOTS)}, not {path!r}; give a name that ends "
+                        f"in .{PLOTS[0]}")
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("matplotlib", "train")
 
-    ``compared`` has ``valid`` of other networks by name.
-    """
-    members = list(range(1, len(found.curve) + 1))
-    lines = [Line("vote of the first K", members, [100 * a for a in found.curve]),
-             Line("member K alone", members, [100 * a for a in found.members])]
-    lines += [Line(label, [1, len(members)], [100 * rival["valid"]] * 2)
-              for label, rival in compared.items()]
-    return Report(name="curve", title=f"{name}: accuracy of the vote, K chosen: {found.chosen}",
-                  columns=[], rows=[], lines=lines,
-                  axes=("K", "accuracy on the validation part, %"))
+
+def _suffix(path):
+    return str(path).rpartition(".")[2]
+
+
+@contextmanager
+def _figure(name, path, **options):
+    """A figure and its axes, which are written to ``path`` at the end."""
+    import matplotlib
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+    # The same numbers give the same bytes; text stays text, which is shorter than its outlines.
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure, axes = pyplot.subplots(layout="constrained", **options)
+        yield figure, axes
+        image, kind = io.BytesIO(), _suffix(path)
+        figure.savefig(image, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        pyplot.close(figure)
+    write_atomically(path, image.getvalue())
+
+
+def _lines(axes, lines):
+    for line in lines:
+        axes.errorbar(line.x, line.y, line.error, label=line.label, marker="o", markersize=3,
+                      capsize=2, linewidth=1.2)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
 
 
 def draw(report, path):
     """Plot the lines of a report into an image file; the suffix of ``path`` says which kind."""
-    import io
-
-    import matplotlib
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-    # The same lines give the same bytes; text stays text, which is shorter than its outlines.
-    with matplotlib.rc_context({"svg.hashsalt": report.name, "svg.fonttype": "none"}):
-        figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-        for line in report.lines:
-            axes.errorbar(line.x, line.y, line.error, label=line.label, marker="o", markersize=3,
-                          capsize=2, linewidth=1.2)
+    with _figure(report.name, path, figsize=(7, 4.2)) as (_, axes):
+        _lines(axes, report.lines)
         axes.set(title=report.title, xlabel=report.axes[0], ylabel=report.axes[1])
         if report.scale == "log":
             axes.set(xscale="log", yscale="log")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-        image = io.BytesIO()
-        kind = str(path).rpartition(".")[2]
-        figure.savefig(image, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        pyplot.close(figure)
-    write_atomically(path, image.getvalue())
+        elif all(isinstance(x, int) for line in report.lines for x in line.x):
+            axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def draw_analysis(found, compared, name, path):
+    """Plot an :class:`~benn_fpga.analysis.Analysis`: accuracy by K, what each member adds, and how
+    often two of them differ. ``compared`` has the accuracy of other networks by name."""
+    members = list(range(1, len(found.curve) + 1))
+    with _figure("analysis", path, figsize=(13, 4.2), ncols=3) as (figure, (votes, gains, pairs)):
+        figure.suptitle(f"{name}: the first {found.chosen} are best")
+        _lines(votes, [
+            Line("vote of the first K", members, [100 * a for a in found.curve]),
+            Line("member K alone", members, [100 * a for a in found.members]),
+            *(Line(label, [1, len(members)], [100 * rival] * 2)
+              for label, rival in compared.items())])
+        votes.set(xlabel="K", ylabel="accuracy, %")
+        gains.bar(members, [100 * gain for gain in found.gain])
+        gains.set(xlabel="member", ylabel="what the vote loses without it, %")
+        gains.grid(alpha=0.3)
+        for axes in (votes, gains):
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        shares = [[100 * share for share in row] for row in found.disagreement]
+        edges = (0.5, len(members) + 0.5)
+        image = pairs.imshow(shares, vmin=0, extent=(*edges, *reversed(edges)))
+        for axis in (pairs.xaxis, pairs.yaxis):
+            axis.get_major_locator().set_params(integer=True)
+        pairs.set(xlabel="member", ylabel="member")
+        figure.colorbar(image, ax=pairs, label="frames in which the two differ, %")

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from amaranth._toolchain.yosys import YosysError
 
 import benn_fpga
 import draw
-from benn_fpga import api, cli, presets
+from benn_fpga import api, cli, golden, presets
 from benn_fpga.design import read
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES
@@ -115,7 +116,7 @@ def test_help_is_fast(here):
      ["train", "digits", "-o", "x", "--lr", "nan"]),
     ("argument --seed: must be a whole number from 0 to 2**32 - 1, not '-1'",
      ["train", "digits", "-o", "x", "--seed", "-1"]),
-    (f"argument -k/--members: must be a whole number from 1, not '{'9' * 40}...'",
+    (f"argument -k/--members: '{'9' * 40}...' is too large",
      ["train", "digits", "-o", "x", "-k", "9" * 5000]),
     ("argument --clock: must be a clock in MHz, at most 1e6, not '1e300'",
      ["generate", "m.benn", "-o", "d", "--target-fps", "1e-300", "--clock", "1e300"]),
@@ -450,6 +451,7 @@ def test_closed_and_full_streams(here, command, code, err):
 
 INTERRUPT = """
 import sys
+from pathlib import Path
 from benn_fpga.hw import ensemble
 def interrupt(self, platform):
     raise KeyboardInterrupt
@@ -493,3 +495,67 @@ def test_control_c_in_training(here):
     assert err == ("benn-fpga: error: interrupted; what was trained is in t.benn.checkpoint: go on "
                    "with --resume, or remove it\n")
     assert sorted(os.listdir()) == ["data.npz", "m.benn", "t.benn.checkpoint"]
+
+
+@pytest.mark.parametrize(("message", "argv"), [
+    ("data.npz would be both the data and the model", ["train", "data.npz", "-o", "data.npz"]),
+    ("a.svg would be both the model and the plot",
+     ["train", "data.npz", "-o", "a.svg", "--plot", "./a.svg"]),
+    ("a.svg.checkpoint.svg", ["train", "data.npz", "-o", "a", "--plot", "no/a.svg.checkpoint.svg"]),
+    ("the name of the file to write is empty", ["train", "data.npz", "-o", ""]),
+    ("a plot is one of svg, png, pdf, not 'a.foo'",
+     ["train", "data.npz", "-o", "a.benn", "--plot", "a.foo"]),
+    ("m.svg would be both the model and the plot", ["eval", "m.svg", "data.npz", "--plot",
+                                                    "m.svg"]),
+    ("the first 9 can not be picked of 2 members", ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
+])
+def test_files_that_would_be_lost(fails, message, argv):
+    """Said before any training; everything stays as it was."""
+    before = {path: path.read_bytes() for path in Path.cwd().iterdir()}
+    fails(2, message, *argv)
+    assert {path: path.read_bytes() for path in Path.cwd().iterdir()} == before
+
+
+@pytest.mark.train
+def test_control_c_after_training_says_where_the_model_is(run, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(api, "compare", interrupt)
+    code, out, err = run("train", "data.npz", "-o", "t.benn", "--epochs", "1", "--compare")
+    assert (code, out) == (130, "")
+    assert err.endswith("benn-fpga: error: interrupted; the model is in t.benn\n")
+    assert Path("t.benn").exists()
+
+
+@pytest.mark.train
+def test_resume_without_a_checkpoint_is_noted(run):
+    code, _, err = run("train", "data.npz", "-o", "t.benn", "--epochs", "1", "--resume")
+    assert code == 0
+    assert err.startswith("benn-fpga: note: there is no checkpoint t.benn.checkpoint")
+
+
+@pytest.mark.train
+def test_boosting_that_stops_is_noted(run):
+    """The labels are drawn: no member can be better than chance for long."""
+    code, _, err = run("train", "data.npz", "-o", "t.benn", "--epochs", "1", "-k", "9",
+                       "--ensemble", "boost-a", "--net", "mlp:", "--encoder", "threshold:250")
+    stopped = api.load("t.benn").provenance["stopped"]
+    assert code == 0
+    assert f"note: boosting stopped with {stopped['members']}: {stopped['why']}" in err
+
+
+def test_pick(run):
+    code, out, _ = run("pick", "m.benn", "-k", "1", "-o", "one.benn", "--json")
+    assert (code, json.loads(out)["members"]) == (0, 1)
+    picked = api.load("one.benn")
+    assert picked.members[0].vote_weight == MODEL.members[0].vote_weight
+    assert picked.provenance["picked"] == {"members": 1, "model_sha256": MODEL.digest()}
+    x = np.random.default_rng(0).integers(0, 256, (20, 6), dtype=np.uint8)
+    assert (golden.run(picked, x).scores == golden.run(MODEL, x).scores[:, :1]).all()
+
+
+@pytest.mark.train
+def test_plot_of_a_model(run):
+    code, _, _ = run("eval", "m.benn", "data.npz", "--plot", "m.svg")
+    assert code == 0
+    assert "frames in which the two differ" in Path("m.svg").read_text()

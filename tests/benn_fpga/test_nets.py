@@ -93,9 +93,10 @@ def test_bits_of_every_kind(net, name):
      lambda: nets.build("tfc", CIFAR, 2, width=0)),
     ("Recipe paper puts a ReLU before batch norm, which resnet18 has no place for; use recipe hw",
      lambda: nets.build("resnet18", CIFAR, 2, recipe="paper")),
-    ("Network cnv, layer 3: Kernel of 3 rows is larger than the image of 2",
+    ("Network cnv, layer 3: Kernel of 3 rows is larger than the image of 2; "
+     "use larger images, or another network",
      lambda: nets.build("cnv", presets.encoder("threshold", (8, 8, 1), 8, 255), 10)),
-    ("Network nin reads images, but the data are rows of 30 features; use mlp:WIDTH,WIDTH,...",
+    ("Network nin reads images, but the data are rows of features; use mlp:WIDTH,WIDTH,...",
      lambda: nets.build("nin", presets.encoder("threshold", (30,), 8, 255), 10)),
     ("Kind must be one of ab, ib, sb, wqb, aqb, qnn, dnn, bnn, xnor-net, binaryconnect, dorefa, "
      "abc-net, not 'xb'", lambda: nets.kind("xb")),
@@ -107,10 +108,12 @@ def test_bits_of_every_kind(net, name):
      lambda: nets.kind("ib").check_encoder("threshold", CIFAR)),
     ("Kind aqb reads inputs of 2 bit, but encoder threshold gives 1; use planes:2, or another kind",
      lambda: nets.kind("aqb", bits=2).check_encoder("threshold", CIFAR)),
-    ("Kind dorefa takes --bits, not --wbits", lambda: nets.kind("dorefa", bits=2, wbits=1)),
-    ("Kind ab takes no number of bits, not --bits", lambda: nets.kind("ab", bits=2)),
+    ("Kind dorefa takes no --wbits: it takes --bits",
+     lambda: nets.kind("dorefa", bits=2, wbits=1)),
+    ("Kind ab takes no --bits: its bits are fixed", lambda: nets.kind("ab", bits=2)),
     ("Kind wqb needs --bits, the number of bits, 1 to 8", lambda: nets.kind("wqb")),
-    ("Kind qnn takes --wbits and --abits, not --bits", lambda: nets.kind("qnn", bits=2)),
+    ("Kind qnn takes no --bits: it takes --wbits and --abits",
+     lambda: nets.kind("qnn", bits=2)),
     ("--bits must be a whole number from 1 to 8, not 9", lambda: nets.kind("aqb", bits=9)),
 ])
 def test_wrong_names(message, make):

@@ -1,5 +1,8 @@
+import hashlib
+
 import pytest
 import torch
+from safetensors.torch import save
 
 from benn_fpga.errors import BennError
 from benn_fpga.sw import checkpoint
@@ -97,8 +100,20 @@ def test_a_short_file_is_damaged(path):
 
 def test_another_file_is_no_checkpoint(path):
     path.write_bytes(b"hello")
-    with pytest.raises(BennError, match=r"is not a checkpoint of this version of benn-fpga$"):
+    with pytest.raises(BennError, match="is not a checkpoint of this version of benn-fpga; "):
         Checkpoint(path, SETTINGS, resume=True)
+
+
+@pytest.mark.parametrize("header", [
+    b"{}", b"[]", b"1", b'{"settings": 1, "epochs": {}}', b'{"settings": {}, "epochs": []}',
+    b'{"settings": {}, "epochs": {"member0": "x"}}', b'{"settings": {}, "epochs": {}}'])
+def test_a_file_of_other_content_is_damaged(path, header):
+    """Its hash is right, but it says nothing that is known, or has tensors of no network."""
+    content = save({"header": torch.tensor(list(header), dtype=torch.uint8),
+                    "member0/network.x": torch.zeros(1)})
+    path.write_bytes(b"benn_fpga checkpoint 1\n" + hashlib.sha256(content).digest() + content)
+    with pytest.raises(BennError, match="is damaged; remove it to start again"):
+        Checkpoint(path, {}, resume=True)
 
 
 def test_a_checkpoint_is_not_overwritten(path):

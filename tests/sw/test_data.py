@@ -60,7 +60,7 @@ def test_split_seed_draws_validation_only():
 
 def test_limit_and_valid():
     digits = data.load("digits", limit=100, valid=10)
-    assert (len(digits.x_train), len(digits.x_valid), len(digits.x_test)) == (100, 10, 100)
+    assert (len(digits.x_train), len(digits.x_valid), len(digits.x_test)) == (100, 10, 600)
     assert np.bincount(digits.y_train).min() >= 9
 
 
@@ -179,22 +179,30 @@ def test_float_images_have_one_range(save):
      "(frames, rows, columns[, channels]) and not empty, not (30,)"),
     ({"x_test": np.ones((0, 4), "u1")}, "x_test must be (frames, features) or "
      "(frames, rows, columns[, channels]) and not empty, not (0, 4)"),
-    ({"x_train": np.full((30, 4), np.nan)}, "x_train must be finite, but has NaN or infinity"),
+    ({"x_train": np.full((30, 4), np.nan)}, "x_train must be finite, but is nan in frame 0 at "
+     "0; leave such frames out, or fill them in"),
     ({"x_train": np.full((30, 4), np.finfo(np.longdouble).max)},
-     "x_train must be finite, but has NaN or infinity"),
-    ({"x_test": np.full((9, 4), np.inf)}, "x_test must be finite, but has NaN or infinity"),
+     "x_train must be finite, but is inf in frame 0 at 0; leave such frames out, or fill them in"),
+    ({"x_test": np.where(np.arange(36).reshape(9, 4) == 13, np.inf, 1.0)},
+     "x_test must be finite, but is inf in frame 3 at 1; leave such frames out, or fill them in"),
     ({"x_test": np.ones((9, 5), "u1")},
-     "x_train and x_test must be alike, not uint8 (30, 4) and uint8 (9, 5)"),
+     "x_train and x_test must be alike, not uint8 (30, 4) and uint8 (9, 5); save both "
+     "as the same type, with frames of the same shape"),
     ({"x_test": np.ones((9, 4))},
-     "x_train and x_test must be alike, not uint8 (30, 4) and float64 (9, 4)"),
+     "x_train and x_test must be alike, not uint8 (30, 4) and float64 (9, 4); save both "
+     "as the same type, with frames of the same shape"),
     ({"y_train": np.arange(29)}, "y_train must be one label for each of the 30 frames of x_train, "
      "not an array of shape (29,)"),
     ({"y_test": np.ones((9, 1), int)}, "y_test must be one label for each of the 9 frames of "
      "x_test, not an array of shape (9, 1)"),
     ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not float64; "
-     "save y_train.astype(int)"),
-    ({"y_train": np.arange(30) - 1}, "y_train must be labels in 0..65535, not -1"),
-    ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8"),
+     "number the classes from 0 and save them as integers"),
+    ({"y_train": np.arange(30) - 1}, "y_train must be labels in 0..65535, not -1; "
+     "number the classes from 0"),
+    ({"x_train": np.ones((30, 3, 12, 12)), "x_test": np.ones((9, 3, 12, 12))},
+     "frames of 3 x 12 x 12 have their channels first; save x.transpose(0, 2, 3, 1)"),
+    ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8; number the classes "
+     "from 0"),
     ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
     ({"y_train": np.arange(30) % 3 * 2},
      "class 1 of 0..4 has no training frame; number the classes without gaps"),
