@@ -55,10 +55,11 @@ def _cifar():
         for kind, chosen in kinds.items():
             for n, ensemble in enumerate(("single", "bagging", "boost-d")):
                 count = "" if ensemble == "single" else f" -k {members}"
-                beside = f"paper: {paper[size][n]}; 100 epochs a member" if kind == "sb" else ""
+                goal = float(paper[size][n][:5]) if kind == "sb" else None
                 yield f"cifar10-{size}-{kind}-{ensemble}", Run(
                     "cifar10", f"--net nin {options} {chosen} --ensemble {ensemble}{count} "
-                    f"--lr 0.003 --batch 32", float(paper[size][n][:5]) if beside else None, beside)
+                    f"--lr 0.003 --batch 32", goal,
+                    f"paper, sb: {paper[size][n]}; 100 epochs a member")
 
 
 RUNS = {
