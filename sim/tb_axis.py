@@ -98,7 +98,7 @@ class Bench:
         assert len(answer.tdata) == self.told["answer_beats"] * self.lanes
 
     async def nothing_more(self):
-        await ClockCycles(self.dut.clk, self.told["patience"])
+        await ClockCycles(self.dut.clk, self.told["surplus"])
         assert self.sink.empty(), "an answer came that no frame asked for"
         assert self.dut.m_axis_tvalid.value == 0, "a beat came that no frame asked for"
 

@@ -142,5 +142,5 @@ async def stream(dut):
         await bench.wait_for(1)
     cocotb.start_soon(bench.send(bench.frames))
     await bench.wait_for(len(bench.frames) + alone)
-    await _cycles(bench.config["patience"])
+    await _cycles(bench.config["surplus"])
     (bench.folder / "taps.json").write_text(json.dumps(taps))

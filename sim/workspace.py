@@ -55,6 +55,7 @@ def tell(work, design, x, **more):
     frames = np.zeros((len(x), beats * lanes), np.uint8)
     frames[:, :x.shape[1]] = x
     frames.tofile(work / "frames.bin")
+    whole = predicted["latency_cycles"] + predicted["cycles_per_frame"]
     told = {
         "lanes": lanes,
         "values": x.shape[1],
@@ -63,7 +64,8 @@ def tell(work, design, x, **more):
         "classes": classes,
         "answer_beats": -(-answer_size(classes) // lanes),
         "answer_keep": answer_keep(classes, lanes),
-        "patience": 4 * (predicted["latency_cycles"] + predicted["cycles_per_frame"]) + 1000,
+        "patience": 4 * whole + 1000,  # for an answer that should come
+        "surplus": whole,  # for one that should not
         **more,
     }
     (work / "bench.json").write_text(json.dumps(told))
