@@ -264,10 +264,14 @@ class Flow:
 
 
 def supplies(model, folding):
-    """Per stage, the (:class:`Gear`, how often a frame it turns) of its first port."""
+    """Per stage, the (:class:`Gear`, how often a frame it turns) of its first port; None if it
+    reads a buffer that holds the whole frame, since members run in turn."""
     found = []
     for stage in stages(model, folding):
         source, = sources(stage.layer, stage.n)[:1]
+        if source is None and folding.rounds(model) > 1:
+            found.append(None)
+            continue
         if source is None:
             lanes = folding.bus // 8 * model.encoder.elements_per_value
             found.append((gear(lanes, stage.lanes_in, model.encoder.outputs), 1))
@@ -277,9 +281,6 @@ def supplies(model, folding):
         found.append((gear(producer, stage.lanes_in, frame), 1 if stage.is_dense else
                       stage.pixels_in))
     return found
-
-
-_FEW_ROWS = 6  # of windows, after which each row takes as long as the one before
 
 
 @cache
@@ -295,8 +296,11 @@ def alone(stage, supply=None):
     if not stage.is_buffered:
         return max(stage.pixels_in * stage.words_in, fed)
     layer = stage.layer
-    more = layer.grid[0] - _FEW_ROWS
-    if more <= 1 or turns == 1:
+    # Rows of windows at either edge, which reach into the padding, and more than fill the buffer;
+    # each further row takes as long as the one before, if words come evenly.
+    edge, kernel = (-(-size // layer.stride) for size in (layer.padding, layer.kernel[0]))
+    more = layer.grid[0] - (2 * edge + kernel + 3)
+    if more <= 1 or turns == 1 or (found.collect > 1 and found.emit > 1):
         return _alone(stage, found, turns)
     height, width, channels = layer.shape
 

@@ -66,14 +66,22 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
         raise BennError(f"{cycles} cycles per frame can not be met with {rounds} members in turn; "
                         f"run more in parallel")
     budget = allowed = cycles // rounds
+    folds = [_cheapest(n, layer, allowed) for n, layer in enumerate(model.layers)]
     while True:
-        folding = Folding(tuple(_cheapest(n, layer, budget)
-                                for n, layer in enumerate(model.layers)), parallel, bus)
+        folding = Folding(tuple(folds), parallel, bus)
         # A stage whose words come slowly takes longer to fill its line buffer.
-        over = max(map(alone, stages(model, folding), supplies(model, folding))) - allowed
+        taken = list(map(alone, stages(model, folding), supplies(model, folding)))
+        over = max(taken) - allowed
         if over <= 0:
             return folding
         budget -= over
+        try:
+            folds = [_cheapest(n, layer, budget) for n, layer in enumerate(model.layers)]
+        except BennError:
+            n = taken.index(max(taken))
+            raise BennError(
+                f"{cycles} cycles per frame can not be met: layer {n} ({model.layers[n].kind}) "
+                f"takes {rounds * max(taken)}, since its inputs come slowly; allow more") from None
 
 
 def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):

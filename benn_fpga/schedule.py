@@ -168,8 +168,6 @@ def schedule(model, folding):
     folding.check(model)
     encoder, rounds, found = model.encoder, folding.rounds(model), stages(model, folding)
     latency, fed = latencies(model, folding), supplies(model, folding)
-    if rounds > 1:  # from a buffer that holds the whole frame
-        fed[0] = None
     busy = {"input": frame_beats(encoder, folding.bus)}
     lanes = gates = 0
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers

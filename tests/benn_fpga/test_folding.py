@@ -75,3 +75,25 @@ def test_what_can_not_be_met(message, choose):
     with pytest.raises(BennError) as caught:
         choose()
     assert str(caught.value) == message
+
+
+def strided(members):
+    encoder = draw.Encoder("planes", (15, 16, 3), 8, np.zeros((1, 0), np.int32))
+    layers = (draw.Conv((15, 16, 3), (3, 3), outputs=4, stride=3, input_bits=8),
+              draw.Dense(100, 3, 1, 1, 0))
+    return draw.random_ensemble(np.random.default_rng(0), encoder, layers, members=members,
+                                vote_weights=[1] * members)
+
+
+def test_members_in_turn_read_a_frame_that_is_there():
+    """What the bus needs for a frame does not slow a convolution that reads it from a buffer."""
+    model = strided(4)
+    folding = fold_for_cycles(model, 1620, parallel=1, bus=8)
+    assert schedule(model, folding).cycles_per_frame <= 1620
+
+
+def test_a_layer_that_is_fed_slowly_is_named():
+    with pytest.raises(BennError) as caught:
+        fold_for_cycles(strided(1), 760, bus=8)
+    assert str(caught.value) == ("760 cycles per frame can not be met: layer 0 (conv) takes 775, "
+                                 "since its inputs come slowly; allow more")
