@@ -5,50 +5,78 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import draw
 import rtl
 from benn_fpga import golden, spec
 from benn_fpga.errors import BennError
-from benn_fpga.layers import Dense
+from benn_fpga.layers import Conv, Dense
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import ENCODERS, VOTES, Fold, Folding
 
 WAITS = list(product([0, 3], [0, 3]))
 
 
+# Designs to draw from; those with convolutions are simulated for long unless their layers are
+# quick.
+DESIGNS = {
+    "dense": draw.designs(draw.models()),
+    "convolutional": draw.designs(draw.conv_models(max_blocks=2, max_side=6), cycles=60),
+    "one block": draw.designs(draw.conv_models(max_blocks=1, max_side=5), cycles=40),
+    "wide": draw.designs(draw.wide_models(), cycles=120, lanes=70),
+}
+
+
+def parts(tens):
+    """Parameters ``kind`` and ``part``: so many times ten draws of each kind."""
+    return pytest.mark.parametrize(("kind", "part"), [(kind, n) for kind in tens
+                                                      for n in range(tens[kind])])
+
+
 def small(seed=0, **options):
     """A model with two rounds of two engines on a bus that does not divide the frame."""
     rng = np.random.default_rng(seed)
     model = draw.random_model(rng, members=4, shape=(5, 4, 1), hidden=(12, 6), classes=4, **options)
-    return rng, model, Folding((Fold(4, 5), Fold(3, 4), Fold(2, 3)), 2, 24)
+    return model, Folding((Fold(4, 5), Fold(3, 4), Fold(2, 3)), 2, 24)
 
 
-@settings(max_examples=40)
-@given(st.data())
-def test_any_ensemble(data):
-    model = data.draw(draw.models())
-    folding = data.draw(draw.foldings(model))
-    idle, stall = data.draw(st.sampled_from(WAITS))
-    frames = draw.random_frames(np.random.default_rng(0), model, 5)
-    got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
-    assert got == golden.run(model, frames)
+def residual(vote):
+    """A convolutional model of two rounds."""
+    return draw.residual(members=2, vote=vote)
 
 
-@settings(max_examples=25)
-@given(st.data())
-def test_any_timing(data):
-    model = data.draw(draw.models(max_values=9, max_width=8, max_bits=2))
-    folding = data.draw(draw.foldings(model))
-    timing = schedule(model, folding)
-    in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
-    frames = draw.random_frames(np.random.default_rng(0), model, in_flight + 6)
-    got = rtl.answers(model, folding, frames, alone=timing.stages["input"])
-    assert got == golden.run(model, frames)
-    assert got.latency == timing.latency_cycles
-    assert set(np.diff(got.answered[1:])) == {timing.cycles_per_frame}
+def drawn_frames(model, count, seed=0):
+    return draw.random_frames(np.random.default_rng(seed), model, count)
+
+
+@parts({"dense": 4, "convolutional": 4, "wide": 1})
+def test_any_ensemble(kind, part):
+    @draw.ten(part, design=DESIGNS[kind], waits=st.sampled_from(WAITS))
+    def check(design, waits):
+        model, folding = design
+        frames, (idle, stall) = drawn_frames(model, 5 if kind == "dense" else 3), waits
+        got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
+        assert got == golden.run(model, frames)
+
+
+@parts({"dense": 3, "convolutional": 2})
+def test_any_timing(kind, part):
+    """Latency, distance of answers and what the queues hold, where nothing waits."""
+    @draw.ten(part + 10, design=DESIGNS[kind])
+    def check(design):
+        model, folding = design
+        timing = schedule(model, folding)
+        in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
+        frames = drawn_frames(model, in_flight + (6 if kind == "dense" else 4))
+        with rtl.Peaks() as peaks:
+            got = rtl.answers(model, folding, frames, alone=timing.stages["input"],
+                              at_end=peaks.read)
+        assert got == golden.run(model, frames)
+        assert got.latency == timing.latency_cycles
+        settled = got.answered[1 if kind == "dense" else -3:]
+        assert set(np.diff(settled)) == {timing.cycles_per_frame}
+        assert peaks.found == list(timing.queues.values()) * folding.parallel
 
 
 def test_latency_when_a_layer_must_pause():
@@ -60,53 +88,91 @@ def test_latency_when_a_layer_must_pause():
     assert got.latency == schedule(model, folding).latency_cycles
 
 
-@pytest.mark.parametrize(("idle", "stall"), WAITS)
-@pytest.mark.parametrize("vote", ["hard", "soft"])
-def test_idle_and_stall(vote, idle, stall):
-    rng, model, folding = small(vote=vote)
-    frames = draw.random_frames(rng, model, 8)
+@pytest.mark.parametrize("rows", [8, 9, 30])
+def test_latency_of_an_answer_that_waits_for_its_error_flag(rows):
+    """One pixel is read, the first, so that the scores are there before the frame is."""
+    encoder = spec.Encoder("planes", (rows, 1, 1), 1, np.zeros((1, 0), np.int32))
+    conv = Conv(encoder.shape, (1, 1), rows, outputs=2, output_bits=0)
+    model = draw.random_ensemble(np.random.default_rng(0), encoder, (conv,))
+    folding = Folding((Fold(2, 1),), 1, 8)
+    got = rtl.answers(model, folding, drawn_frames(model, 2), alone=rows)
+    assert got.latency == schedule(model, folding).latency_cycles == max(12, rows + 4)
+
+
+@pytest.mark.parametrize(("idle", "stall"), [*WAITS, (0, 20)])
+@pytest.mark.parametrize(("make", "vote"), [(small, "hard"), (small, "soft"),
+                                            (residual, "soft")])
+def test_idle_and_stall(make, vote, idle, stall):
+    model, folding = make(vote=vote)
+    frames = drawn_frames(model, 8 if make is small else 4)
     got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
     assert got == golden.run(model, frames)
 
 
 def mixed_beats(rng, frames, lanes):
-    """Beats of frames, some too short or too long, some with a byte left out in the first beat."""
-    beats = []
+    """Beats of frames, some too short or too long, some with a byte left out in the first beat;
+    and which of the frames are wrong."""
+    beats, wrong = [], []
     for frame in frames:
-        kind = rng.integers(4)
+        kind, size = rng.integers(4), len(frame)
         if kind == 0:
-            frame = rng.integers(0, 256, rng.integers(1, 3 * len(frame) + 1), np.uint8)
+            frame = rng.integers(0, 256, rng.integers(1, 3 * size + 1), np.uint8)
         first, *rest = rtl.beats_of(frame, lanes)
         beats += [(first[0], first[1] & ~1, first[2]) if kind == 1 else first, *rest]
-    return beats
+        wrong.append(bool(kind == 1 or len(frame) != size))
+    return beats, wrong
+
+
+@parts({"dense": 1, "one block": 1})
+def test_wrong_frames_among_right_ones(kind, part):
+    """Those are answered with the error flag, and every other frame is answered right."""
+    @draw.ten(part + 20, design=DESIGNS[kind], waits=st.sampled_from(WAITS))
+    def check(design, waits):
+        (model, folding), (idle, stall) = design, waits
+        frames = golden.check_input(model.encoder, drawn_frames(model, 6))
+        beats, wrong = mixed_beats(np.random.default_rng(part), frames, folding.bus // 8)
+        got = rtl.top(model, folding, beats, count=6, idle=idle, stall=stall)
+        assert got.flags.tolist() == [bool(user) for user in got.users] == wrong
+        right = ~np.array(wrong)
+        assert np.array_equal(got.totals[right], golden.run(model, frames).totals[right])
+
+
+def check_reset(rng, seed, model, folding, count):
+    """After a reset of one cycle every frame is right, whatever was on its way before."""
+    frames = golden.check_input(model.encoder, draw.random_frames(rng, model, count))
+    lanes, latency = folding.bus // 8, schedule(model, folding).latency_cycles
+    after = [beat for frame in frames for beat in rtl.beats_of(frame, lanes)]
+    got = rtl.top(model, folding, after, count=len(frames), idle=int(rng.integers(2)),
+                  stall=int(rng.choice([0, 1, 6])), seed=seed,
+                  before=mixed_beats(rng, frames.repeat(6, axis=0), lanes)[0],
+                  reset_at=int(rng.integers(1, 3 * latency + 40)))
+    assert got == golden.run(model, frames)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_reset_at_any_moment(seed):
-    """After a reset of one cycle every frame is right, whatever was on its way before."""
     rng = np.random.default_rng(seed)
     model = draw.random_model(
         rng, members=int(rng.integers(1, 5)), shape=(int(rng.integers(1, 13)),),
         hidden=tuple(rng.integers(1, 8, rng.integers(0, 3)).tolist()),
         classes=int(rng.integers(2, 6)), encoder=str(rng.choice(ENCODERS)),
         vote=str(rng.choice(VOTES)), per_value=bool(rng.integers(2)))
-    folding = draw.random_folding(rng, model)
-    frames = golden.check_input(model.encoder, draw.random_frames(rng, model, 12))
-    lanes, latency = folding.bus // 8, schedule(model, folding).latency_cycles
-    after = [beat for frame in frames for beat in rtl.beats_of(frame, lanes)]
-    got = rtl.top(model, folding, after, count=len(frames), idle=int(rng.integers(2)),
-                  stall=int(rng.choice([0, 1, 6])), seed=seed,
-                  before=mixed_beats(rng, frames.repeat(6, axis=0), lanes),
-                  reset_at=int(rng.integers(1, 3 * latency + 40)))
-    assert got == golden.run(model, frames)
+    check_reset(rng, seed, model, draw.random_folding(rng, model), 12)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_reset_of_a_convolution(part):
+    @draw.ten(part + 30, design=DESIGNS["one block"], seed=st.integers(0, 999))
+    def check(design, seed):
+        check_reset(np.random.default_rng(seed), seed, *design, 3)
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
 @pytest.mark.parametrize("size", [1, 3, 17, 18, 19, 21, 22, 60])
 def test_frame_of_another_size(size, idle, stall):
     """It is answered with the error flag, and every other frame is answered right."""
-    rng, model, folding = small()
-    frames = golden.check_input(model.encoder, draw.random_frames(rng, model, 4))
+    model, folding = small()
+    frames = golden.check_input(model.encoder, drawn_frames(model, 4))
     sent = [*frames[:2], np.arange(size, dtype=np.uint8), *frames[2:]]
     beats = [beat for frame in sent for beat in rtl.beats_of(frame, 3)]
     got = rtl.top(model, folding, beats, count=5, idle=idle, stall=stall)
@@ -115,7 +181,7 @@ def test_frame_of_another_size(size, idle, stall):
 
 
 def test_interval_is_the_slowest_stage():
-    rng, model, _ = small()
+    model, _ = small()
     for folding, slowest in (
             (Folding((Fold(12, 20), Fold(6, 12), Fold(4, 6)), 4, 8), "answer"),
             (Folding((Fold(12, 20), Fold(6, 12), Fold(4, 6)), 4, 192), "input"),
@@ -124,7 +190,7 @@ def test_interval_is_the_slowest_stage():
             (Folding((Fold(12, 20), Fold(6, 12), Fold(1, 1)), 1, 64), "layer2")):
         timing = schedule(model, folding)
         assert timing.cycles_per_frame == timing.stages[slowest]
-        got = rtl.answers(model, folding, draw.random_frames(rng, model, 40))
+        got = rtl.answers(model, folding, drawn_frames(model, 40))
         assert set(np.diff(got.answered)) == {timing.cycles_per_frame}
 
 

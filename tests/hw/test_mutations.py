@@ -83,6 +83,77 @@ FAULTS = {
     "queue of error flags that is too shallow": (
         "test_ensemble.py::test_every_gap[0]", "benn_fpga.schedule",
         "folding.parallel * gates, held,", "folding.parallel * gates, 15,"),
+    "window that starts before its last pixel is there": (
+        "test_window.py::test_geometry[same-9-0]", "benn_fpga.hw.window",
+        "(held >= word.step.need)", "(held + 1 >= word.step.need)"),
+    "need of a window that is a pixel too small": (
+        "test_window.py::test_geometry[same-9-0]", "benn_fpga.hw.window",
+        "- width + end(x, width, kw, 1) - gone", "- width + end(x, width, kw, 1) - gone - 1"),
+    "line buffer that overruns": (
+        "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
+        "self.i.ready.eq(held < depth)", "self.i.ready.eq(held <= depth)"),
+    "pixels that are freed in every fold": (
+        "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
+        "frees = last_group & last_fold & part_ends", "frees = last_group & part_ends"),
+    "pixels that are freed a row too early": (
+        "test_window.py::test_geometry[rows outside-0-2]", "benn_fpga.walk",
+        "(min(pad, kh - 1), min(stride, kw) - 1)", "(0, min(stride, kw) - 1)"),
+    "jump to the next row of windows that is off by one": (
+        "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
+        "places(stride * width - back)", "places(stride * width - back + 1)"),
+    "jump to the next frame that is off by one": (
+        "test_window.py::test_geometry[rows left over-0-0]", "benn_fpga.hw.window",
+        "* width - back))", "* width - back + 1))"),
+    "padding that counts as image": (
+        "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
+        "(x < width + pad)", "(x <= width + pad)"),
+    "line buffer with a pixel too many": (
+        "test_window.py::test_memory", "benn_fpga.walk",
+        "if self.layer.taps == 1 else self.depth", "if self.layer.taps == 1 else self.depth + 1"),
+    "place in a queue that is not reserved": (
+        "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
+        "free - self.take + (get & whole)", "free + (get & whole)"),
+    "place that is free before its block has left": (
+        "test_joints.py::test_what_has_a_place_never_waits[4-2-0-3]", "benn_fpga.hw.joints",
+        "free - self.take + (get & whole)", "free - self.take + get"),
+    "gate that does not wait": (
+        "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
+        "may.eq((beat != 0) | self.room)", "may.eq(1)"),
+    "gate that counts a beat too many": (
+        "test_queues.py::test_residual", "benn_fpga.hw.member",
+        "Gate(taps.payload.shape(), count=stage.reads)",
+        "Gate(taps.payload.shape(), count=stage.reads + 1)"),
+    "subsample that counts on from row to row": (
+        "test_joints.py::test_subsample[shape1-3-2-0]", "benn_fpga.hw.joints",
+        "Mux(last | (phase == self._stride - 1), 0, phase + 1)",
+        "Mux(phase == self._stride - 1, 0, phase + 1)"),
+    "largest code of the window before": (
+        "test_pool.py::test_behind_a_line_buffer[max-0]", "benn_fpga.hw.pool",
+        "((tap == 0) | (code > best))", "(code > best)"),
+    "sum of the window before": (
+        "test_pool.py::test_behind_a_line_buffer[sum-0]", "benn_fpga.hw.pool",
+        "Mux(first, 0, total) + value", "total + value"),
+    "tap outside the image that is active": (
+        "test_pool.py::test_outside_is_not_active", "benn_fpga.hw.pool",
+        "rom.entry(n, width)) & inside", "rom.entry(n, width))"),
+    "scale that rounds down": (
+        "test_residual.py::test_scale_rounds_and_clips[4]", "benn_fpga.hw.residual",
+        "half = (1 << layer.shift) >> 1", "half = 0"),
+    "residual that is added to another pixel": (
+        "test_queues.py::test_residual", "benn_fpga.hw.residual",
+        "self.b.ready.eq(en & self.a.valid)", "self.b.ready.eq(en)"),
+    "weights of another member in all windows but the first": (
+        "test_ensemble.py::test_idle_and_stall[residual-soft-0-0]", "benn_fpga.hw.layer",
+        "repeats=self._layer.positions", "repeats=1"),
+    "queue with a place too few": (
+        "test_queues.py::test_residual", "benn_fpga.schedule",
+        "{key: queue.most() for", "{key: max(1, queue.most() - 1) for"),
+    "queue with a place too many": (
+        "test_queues.py::test_residual", "benn_fpga.schedule",
+        "{key: queue.most() for", "{key: queue.most() + 1 for"),
+    "answer before its error flag": (
+        "test_ensemble.py::test_latency_of_an_answer_that_waits_for_its_error_flag[30]",
+        "benn_fpga.schedule", "flow.guarded.taken[-1] + FLAG_LATENCY", "0"),
 }
 
 

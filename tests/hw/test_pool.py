@@ -161,15 +161,19 @@ class Behind(wiring.Component):
 
 
 @pytest.mark.parametrize("stall", [0, 3])
-@pytest.mark.parametrize("relu", [False, True])
-def test_behind_a_line_buffer(relu, stall):
-    layer = SumPool((4, 3, 4), (3, 2), 1, 1, output_bits=2, relu=relu)
-    rng = np.random.default_rng(0)
-    bank, x = random_bank(rng, layer, 8), integers(rng, 4, (2, *layer.shape))
-    dut = Behind(LineBuffer(layer, lanes=2, element_bits=4, folds=2, groups=2),
-                 sum_pool(layer, 2, 4, [bank]))
+@pytest.mark.parametrize("kind", ["max", "sum", "relu"])
+def test_behind_a_line_buffer(kind, stall):
+    window, rng = ((4, 3, 4), (3, 2), 1, 1), np.random.default_rng(0)
+    if kind == "max":
+        layer, bank, width = MaxPool(*window, code_bits=2), {}, 2
+        x, pool = rng.integers(0, 4, (2, *layer.shape)), MaxPoolUnit(layer, lanes=2)
+    else:
+        layer, width = SumPool(*window, output_bits=2, relu=kind == "relu"), 4
+        bank, x = random_bank(rng, layer, 8), integers(rng, 4, (2, *layer.shape))
+        pool = sum_pool(layer, 2, 4, [bank])
+    dut = Behind(LineBuffer(layer, lanes=2, element_bits=width, folds=2, groups=2), pool)
     expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
-    beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), 4))],
+    beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), width))],
                         [(dut.o, len(expected))], stall=stall)
     assert [beat.payload for beat in beats] == expected
 

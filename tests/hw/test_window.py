@@ -1,22 +1,30 @@
 # amaranth: UnusedElaboratable=no
+from typing import ClassVar
+from unittest import mock
+
 import numpy as np
-from amaranth.hdl import Assert
+import pytest
+from amaranth.hdl import Assert, Fragment
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rtl
 from benn_fpga import bits, golden
+from benn_fpga.design import describe
+from benn_fpga.hw import member
+from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool
+from benn_fpga.stages import stages
 from benn_fpga.walk import Walk
-from draw import divisors
+from draw import conv_models, designs, divisors, ten
 
 
 @st.composite
 def layers(draw, channels=6):
     kernel = draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
     padding = draw(st.integers(0, min(kernel) - 1))
-    shape = tuple(draw(st.integers(max(1, k - 2 * padding), 9)) for k in kernel)
+    shape = tuple(draw(st.integers(max(1, k - 2 * padding), 7)) for k in kernel)
     return MaxPool((*shape, draw(st.integers(1, channels))), kernel, draw(st.integers(1, 3)),
                    padding, code_bits=draw(st.integers(1, 3)))
 
@@ -65,16 +73,93 @@ def window_words(layer, x, lanes, folds, groups):
             for word in bits.stream_words(part[window].reshape(-1, lanes), layer.code_bits)]
 
 
-@given(layers().filter(lambda layer: layer.taps > 1), st.data())
-def test_line_buffer(layer, data):
-    lanes = data.draw(st.sampled_from(divisors(layer.channels)))
-    groups = data.draw(st.sampled_from(divisors(layer.channels // lanes)))
-    folds = groups * data.draw(st.integers(1, 3))
-    idle, stall = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 3), (2, 2)]))
-    x = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
-        0, 1 << layer.code_bits, (3, *layer.shape))
+def check_line_buffer(layer, *, lanes=1, folds=1, groups=1, seed=0, **waits):
+    x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (3, *layer.shape))
     expected = window_words(layer, x, lanes, folds, groups)
     dut = Checked(layer, lanes=lanes, element_bits=layer.code_bits, folds=folds, groups=groups)
     beats, = rtl.stream(dut, [(dut.i, pixel_words(layer, x, lanes))], [(dut.o, len(expected))],
-                        idle=idle, stall=stall)
+                        **waits)
     assert [beat.payload.data for beat in beats] == expected
+
+
+@st.composite
+def parameters(draw, layer):
+    """Lanes, folds and groups of a line buffer for ``layer``."""
+    lanes = draw(st.sampled_from(divisors(layer.channels)))
+    groups = draw(st.sampled_from(divisors(layer.channels // lanes)))
+    return {"lanes": lanes, "groups": groups, "folds": groups * draw(st.integers(1, 3))}
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_line_buffer(part):
+    @ten(part, layer=layers().filter(lambda layer: layer.taps > 1), data=st.data())
+    def check(layer, data):
+        idle, stall = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 3), (2, 2)]))
+        check_line_buffer(layer, **data.draw(parameters(layer)), idle=idle, stall=stall)
+
+
+# Windows that overlap and do not, that leave pixels over, that lie outside the image; one tap.
+GEOMETRIES = {
+    "same": MaxPool((4, 5, 2), (3, 3), 1, 1),
+    "rows left over": MaxPool((5, 4, 2), (2, 3), 2),
+    "rows outside": MaxPool((5, 5, 1), (3, 3), 2, 1),
+    "gaps": MaxPool((5, 5, 1), (1, 2), 3),
+    "far outside": MaxPool((2, 1, 1), (3, 5), 2, 2),
+    "one tap": MaxPool((2, 3, 2), (1, 1)),
+}
+
+
+@pytest.mark.parametrize(("idle", "stall"), [(0, 0), (9, 0), (0, 2)])
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_geometry(name, idle, stall):
+    layer = GEOMETRIES[name]
+    check_line_buffer(layer, folds=2 * layer.channels, groups=layer.channels, idle=idle,
+                      stall=stall)
+
+
+def largest(layer):
+    """Pixels that a line buffer may hold."""
+    (rows, columns), (_, width, _) = layer.kernel, layer.shape
+    return (rows - 1) * width + columns if layer.taps > 1 else 2
+
+
+class Built(LineBuffer):
+    """Knows all that were elaborated."""
+
+    memories: ClassVar = []
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        self.memories.append({"words": m.submodules.memory.depth, "bits": len(self.i.payload)})
+        return m
+
+
+def memories(component):
+    """Of the line buffers in ``component``."""
+    Built.memories.clear()
+    with mock.patch.object(member, "LineBuffer", Built):
+        Fragment.get(component, None)
+    return Built.memories
+
+
+@given(layers(), st.data())
+def test_memory(layer, data):
+    """Rows of the kernel but one, and its columns: no pixel more."""
+    parts = {**data.draw(parameters(layer)), "folds": 2 * layer.channels}
+    memory, = memories(Built(layer, element_bits=2, **parts))
+    assert memory["words"] <= largest(layer) * (layer.channels // parts["lanes"])
+
+
+def test_manifest():
+    """It says what memories the line buffers are, and these are no larger than they must be."""
+    @ten(0, design=designs(conv_models()))
+    def check(design):
+        model, folding = design
+        layers = describe(model, folding)["layers"]
+        found = [layer["line_buffer"] for layer in layers if "line_buffer" in layer]
+        shared = found[:1] if "line_buffer" in layers[0] else []
+        assert memories(Ensemble(model=model, folding=folding)) \
+            == shared + found[len(shared):] * folding.parallel
+        for layer, stage in zip(layers, stages(model, folding), strict=True):
+            if "line_buffer" in layer:
+                assert layer["line_buffer"]["words"] <= largest(stage.layer) * stage.words_in

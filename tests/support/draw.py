@@ -1,6 +1,10 @@
 """Random models, foldings and frames for every part's tests, seeded or drawn by Hypothesis."""
 
+from itertools import product
+
+import hypothesis
 import numpy as np
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benn_fpga import bits
@@ -15,9 +19,11 @@ from benn_fpga.spec import (
     Member,
     sources,
 )
+from benn_fpga.stages import Stage
 
-__all__ = ["conv_models", "divisors", "foldings", "models", "random_arrays", "random_ensemble",
-           "random_folding", "random_frames", "random_model", "random_table"]
+__all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled",
+           "random_arrays", "random_ensemble", "random_folding", "random_frames", "random_model",
+           "random_table", "residual", "ten", "wide_models", "windows"]
 
 
 def divisors(n):
@@ -143,7 +149,9 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
     shape = draw(st.tuples(st.integers(1, max_values)) | st.tuples(side, side, st.just(1)))
     width = st.integers(1, max_bits)
     members = draw(st.integers(1, max_members))
-    vote_weight = st.integers(-5, 5) | st.sampled_from([-(1 << 15), 0, 1 << 15])
+    encoder = draw(st.sampled_from(ENCODERS))
+    largest = 1 << (12 if encoder == "planes" and not hidden else 15)  # scores of 8 bits are large
+    vote_weight = st.integers(-5, 5) | st.sampled_from([-largest, 0, largest])
     return random_model(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
         members=members,
@@ -152,7 +160,7 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
         classes=draw(st.integers(2, max_classes)),
         weight_bits=[draw(width) for _ in range(len(hidden) + 1)],
         activation_bits=[draw(width) for _ in hidden],
-        encoder=draw(st.sampled_from(ENCODERS)),
+        encoder=encoder,
         levels=draw(st.integers(1, 4)),
         raw_bits=draw(st.integers(1, 8)),
         vote=draw(st.sampled_from(VOTES)),
@@ -163,72 +171,191 @@ def models(draw, *, max_members=4, max_values=12, max_hidden=2, max_width=9, max
 
 
 @st.composite
-def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128)):
-    """Any folding that fits ``model``."""
-    folds = tuple(Fold(*(draw(st.sampled_from(divisors(count))) for count, _ in layer.foldable))
-                  for layer in model.layers)
-    return Folding(folds, draw(st.sampled_from(divisors(len(model.members)))),
+def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128), *, cycles=None, lanes=None):
+    """Any folding that fits ``model``; with ``cycles`` only those in which no layer is busy longer
+    with a frame, if there are any, with ``lanes`` those of so many products per cycle."""
+    def fits(layer, fold):
+        stage = Stage(0, layer, fold)
+        return ((cycles is None or stage.reads * stage.pixels_out <= cycles)
+                and (lanes is None or fold.pe * fold.simd <= lanes))
+
+    folds = []
+    for layer in model.layers:
+        every = [Fold(*fold) for fold in product(*(divisors(count) for count, _ in layer.foldable))]
+        quick = [fold for fold in every if fits(layer, fold)] or every[-1:]
+        folds.append(draw(st.sampled_from(quick)))
+    return Folding(tuple(folds), draw(st.sampled_from(divisors(len(model.members)))),
                    draw(st.sampled_from(buses)))
 
 
 @st.composite
-def windows(draw, shape, *, kernel=3):
+def windows(draw, shape, *, kernel=5):
     """Kernel, stride and padding of a window that fits an image of ``shape``."""
-    size = tuple(draw(st.integers(1, min(kernel, n))) for n in shape[:2])
-    return {"shape": shape, "kernel": size, "stride": draw(st.integers(1, 3)),
-            "padding": draw(st.integers(0, min(size) - 1))}
+    padding = draw(st.sampled_from([0, 0, 0, 1, 1, 2]))
+    size = tuple(draw(st.integers(padding + 1, max(padding + 1, min(kernel, n + 2 * padding))))
+                 for n in shape[:2])
+    return {"shape": shape, "kernel": size, "stride": draw(st.sampled_from([1, 1, 2, 3])),
+            "padding": padding}
+
+
+@st.composite
+def pooled(draw, shape):
+    """... of a pool, which now and then covers the whole image."""
+    whole = {"shape": shape, "kernel": shape[:2]}
+    return whole if draw(st.sampled_from([False] * 3 + [True])) else draw(windows(shape, kernel=3))
 
 
 @st.composite
 def convs(draw, shape, input_bits, output_bits, *, max_bits=2, max_width=6):
     """A convolution of an image of ``shape``; with groups now and then."""
     groups = draw(st.sampled_from(divisors(shape[2])))
-    return Conv(**draw(windows(shape)), outputs=groups * draw(st.integers(1, max_width // 2)),
+    return Conv(**draw(windows(shape)),
+                outputs=groups * draw(st.integers(1, max(1, max_width // groups))),
                 weight_bits=draw(st.integers(1, max_bits)), input_bits=input_bits,
                 output_bits=output_bits, groups=groups)
+
+
+BLOCKS = ("plain", "max", "sum", "relu", "pool", "residual", "shortcut")
+
+
+class _Chain:
+    """Layers, one after another, and what the last of them gives."""
+
+    def __init__(self, draw, encoder, max_bits, max_width):
+        self.draw = draw
+        self.layers = []
+        self.shape, self.bits = encoder.output_shape, encoder.element_bits
+        self.width = st.integers(1, max_bits)
+        self._options = {"max_bits": max_bits, "max_width": max_width}
+
+    def put(self, layer):
+        """Append ``layer`` and return its index."""
+        self.layers.append(layer)
+        self.shape, self.bits = layer.output_shape, layer.output_bits
+        return len(self.layers) - 1
+
+    def conv(self, output_bits):
+        return self.put(self.draw(convs(self.shape, self.bits, output_bits, **self._options)))
+
+    def scale(self):
+        return self.put(Scale(self.shape, self.draw(st.integers(0, 8)),
+                              self.draw(st.integers(4, 12))))
+
+    def threshold(self):
+        return self.put(SumPool(self.shape, (1, 1), output_bits=self.draw(self.width)))
+
+    def block(self, kind):
+        draw = self.draw
+        if kind == "plain":
+            self.conv(draw(self.width))
+        if kind == "max":
+            self.conv(draw(self.width))
+        if kind in ("max", "pool"):
+            self.put(MaxPool(**draw(pooled(self.shape)), code_bits=self.bits))
+        if kind in ("sum", "relu"):
+            self.conv(0)
+            self.put(SumPool(**draw(pooled(self.shape)), output_bits=draw(self.width),
+                             relu=kind == "relu"))
+        if kind in ("residual", "shortcut"):
+            self.conv(0)
+            self.residual(kind == "shortcut")
+
+    def residual(self, shortcut):
+        """A convolution, beside it nothing or a convolution of one tap that has its stride."""
+        draw = self.draw
+        start, codes = self.scale(), self.threshold()
+        shape, bits_ = self.shape, self.bits
+        stride = draw(st.integers(1, 3)) if shortcut else 1
+        padding = draw(st.sampled_from([0, 1, 1, 2]))
+        outputs = draw(st.integers(1, 4)) if shortcut else shape[2]
+        self.put(Conv(shape, (2 * padding + 1,) * 2, stride, padding, outputs=outputs,
+                      input_bits=bits_, output_bits=0))
+        main = self.scale()
+        if shortcut:
+            self.put(Conv(shape, (1, 1), stride, outputs=outputs, input_bits=bits_,
+                          output_bits=0, source=codes))
+            start = self.scale()
+        self.put(Add(self.shape, source=main, other=start))
+        self.threshold()
+
+    def head(self, classes):
+        draw = self.draw
+        kind = draw(st.sampled_from(["dense", "hidden", "global", "scaled"]))
+        if kind == "hidden":
+            self.put(Dense(int(np.prod(self.shape)), draw(st.integers(1, 6)), draw(self.width),
+                           self.bits, draw(self.width)))
+        if kind in ("dense", "hidden"):
+            self.put(Dense(int(np.prod(self.shape)), classes, draw(self.width), self.bits, 0))
+            return
+        self.put(Conv(self.shape, (1, 1), outputs=classes, input_bits=self.bits, output_bits=0))
+        self.put(SumPool(self.shape, self.shape[:2]))
+        if kind == "scaled":
+            self.scale()
+
+
+def _drawn(draw, encoder, chain, members):
+    chain.head(draw(st.integers(2, 5)))
+    return random_ensemble(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), encoder,
+                           chain.layers, members=members, vote=draw(st.sampled_from(VOTES)))
 
 
 @st.composite
 def conv_models(draw, *, max_blocks=3, max_side=7, max_bits=2, max_members=2):
     """Any small convolutional ensemble: blocks of every kind, in any order, then a head."""
-    side = st.integers(1, max_side)
+    side = st.integers(1, max_side) | st.sampled_from(range(1, max_side + 1, 2))
     encoder = _encoder(np.random.default_rng(draw(st.integers(0, 99))),
                        draw(st.sampled_from(ENCODERS)),
                        (draw(side), draw(side), draw(st.integers(1, 3))),
-                       draw(st.integers(1, 4)), draw(st.integers(1, 2)), False)
-    width = st.integers(1, max_bits)
-    layers, shape, code_bits = [], encoder.output_shape, encoder.element_bits
-
-    def put(layer):
-        layers.append(layer)
-        return layer.output_shape, layer.output_bits
-
+                       draw(st.integers(1, 6)), draw(st.integers(1, 2)), False)
+    chain = _Chain(draw, encoder, max_bits, 6)
     for _ in range(draw(st.integers(1, max_blocks))):
-        kind = draw(st.sampled_from(["plain", "max", "sum", "relu", "residual"]))
-        integers = kind in ("sum", "relu", "residual")
-        shape, code_bits = put(draw(convs(shape, code_bits, 0 if integers else draw(width))))
-        if kind == "max":
-            shape, code_bits = put(MaxPool(**draw(windows(shape)), code_bits=code_bits))
-        if kind in ("sum", "relu"):
-            shape, code_bits = put(SumPool(**draw(windows(shape)), output_bits=draw(width),
-                                           relu=kind == "relu"))
-        if kind == "residual":
-            put(Scale(shape, draw(st.integers(0, 8)), draw(st.integers(4, 12))))
-            start = len(layers) - 1
-            put(SumPool(shape, (1, 1), output_bits=draw(width)))
-            put(Conv(shape, (3, 3), 1, 1, outputs=shape[2], input_bits=layers[-1].output_bits,
-                     output_bits=0) if min(shape[:2]) > 1 else
-                Conv(shape, (1, 1), outputs=shape[2], input_bits=layers[-1].output_bits,
-                     output_bits=0))
-            put(Scale(shape, draw(st.integers(0, 8)), draw(st.integers(4, 12))))
-            put(Add(shape, other=start))
-            shape, code_bits = put(SumPool(shape, (1, 1), output_bits=draw(width)))
-    classes = draw(st.integers(2, 5))
-    if draw(st.booleans()):
-        put(Dense(int(np.prod(shape)), classes, draw(width), code_bits, 0))
-    else:
-        put(Conv(shape, (1, 1), outputs=classes, input_bits=code_bits, output_bits=0))
-        put(SumPool((*shape[:2], classes), shape[:2]))
-    return random_ensemble(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), encoder, layers,
-                           members=draw(st.integers(1, max_members)),
-                           vote=draw(st.sampled_from(VOTES)))
+        chain.block(draw(st.sampled_from(BLOCKS)))
+    return _drawn(draw, encoder, chain, draw(st.integers(1, max_members)))
+
+
+@st.composite
+def wide_models(draw, *, max_width=70):
+    """A block of many channels on a very small image, then a head."""
+    side, width = st.integers(1, 3), st.integers(1, max_width) | st.integers(64, max_width)
+    encoder = _encoder(np.random.default_rng(draw(st.integers(0, 99))), "planes",
+                       (draw(side), draw(side), draw(width)),
+                       draw(st.integers(1, 2)), 1, False)
+    chain = _Chain(draw, encoder, 2, max_width)
+    chain.block(draw(st.sampled_from(BLOCKS)))
+    return _drawn(draw, encoder, chain, 1)
+
+
+def residual(members=1, vote="soft"):
+    """A network with a residual, and a folding with which every place in its queues is needed."""
+    image = (3, 3, 4)
+    encoder = Encoder("planes", (3, 3, 2), 2, np.zeros((1, 0), np.int32))
+    layers = (Conv(encoder.shape, (3, 3), 1, 1, outputs=4, input_bits=2, output_bits=0),
+              Scale(image, 4, 8),
+              SumPool(image, (1, 1), output_bits=2),
+              Conv(image, (3, 3), 1, 1, outputs=4, input_bits=2, output_bits=0),
+              Scale(image, 4, 8),
+              Add(image, other=1),
+              SumPool(image, image[:2], output_bits=1),
+              Dense(4, 3, output_bits=0))
+    folds = ((4, 2), (1, 1), (1, 1), (4, 4), (1, 1), (1, 1), (1, 1), (3, 4))
+    model = random_ensemble(np.random.default_rng(0), encoder, layers, members=members, vote=vote)
+    return model, Folding(tuple(Fold(*fold) for fold in folds), 1, 64)
+
+
+@st.composite
+def designs(draw, models, **options):
+    """A model and a folding of it."""
+    model = draw(models)
+    return model, draw(foldings(model, **options))
+
+
+def ten(seed, /, **strategies):
+    """Run the decorated check on ten draws that have nothing in common.
+
+    After the tenth Hypothesis turns to variations of what it has drawn, which cost as much to
+    simulate; another seed finds more.
+    """
+    def run(check):
+        limits = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+        hypothesis.seed(seed)(limits(given(**strategies)(check)))()
+    return run

@@ -2,16 +2,20 @@
 
 import random
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
 from benn_fpga.answer import answer_size, decode
+from benn_fpga.hw import member
 from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.hw.joints import Fifo
+from benn_fpga.hw.pipeline import counter
 
-__all__ = ["Answers", "Beat", "after_reset", "answers", "beats_of", "stream", "top"]
+__all__ = ["Answers", "Beat", "Peaks", "after_reset", "answers", "beats_of", "stream", "top"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
 
@@ -42,25 +46,31 @@ def _pauses(rate, seed):
         yield not rate or rng.randrange(rate + 1) == 0
 
 
-def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, limit=100_000):
-    """Feed ``sources`` {port: payloads} and take ``sinks`` {port: count}; transfers by sink port.
+def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None, limit=100_000,
+           at_end=None):
+    """Feed ``sources`` (port, payloads) and take ``sinks`` (port, count); transfers of each sink.
 
-    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat; the
-    last sink takes nothing in the first ``late`` cycles. Fails if a payload does not hold until it
-    is taken, if more comes out than asked for, or on a hang.
+    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat; no beat
+    is sent before its cycle in ``planned``, if given; the last sink takes nothing in the first
+    ``late`` cycles. Fails if a payload does not hold until it is taken, if more comes out than
+    asked for, or on a hang. ``at_end`` is given the simulator's context when all is over.
     """
     transfers = {id(port): [] for port, _ in sinks}
     open_sinks = len(sinks)
 
     def source(port, payloads, seed):
         async def bench(ctx):
-            pauses = _pauses(idle, seed)
-            for payload in payloads:
-                while not next(pauses):
+            pauses, cycle = _pauses(idle, seed), 0
+            for n, payload in enumerate(payloads):
+                while not next(pauses) or (planned and cycle < planned[n]):
                     await ctx.tick()
+                    cycle += 1
                 ctx.set(port.valid, 1)
                 ctx.set(port.payload, payload)
-                await ctx.tick().until(port.ready)
+                taken = False
+                while not taken:
+                    *_, taken = await ctx.tick().sample(port.ready)
+                    cycle += 1
                 ctx.set(port.valid, 0)
         return bench
 
@@ -82,6 +92,8 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, limit=100_00
                     open_sinks -= len(got) == count
                 cycle += 1
                 assert cycle < limit, f"hang: {len(got)} of {count} came out"
+            if at_end and port is sinks[-1][0]:
+                at_end(ctx)
         return bench
 
     _simulate(dut, *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
@@ -151,11 +163,12 @@ class Answers:
 
 
 def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, before=(),
-        reset_at=None, limit=200_000, dut=None):
+        reset_at=None, limit=40_000, dut=None, at_end=None):
     """Send AXI4-Stream ``beats`` to the ensemble and collect ``count`` answers.
 
     The first ``alone`` beats are answered before more are sent. With ``reset_at`` the beats
-    ``before`` are sent first, and in that cycle the design is reset, wherever it is.
+    ``before`` are sent first, and in that cycle the design is reset, wherever it is. ``at_end`` is
+    given the simulator's context when all is over.
     """
     dut = dut or Ensemble(model=model, folding=folding)
     lanes, size = folding.bus // 8, answer_size(model.classes)
@@ -210,6 +223,8 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
                 started.clear()
             cycle += 1
             assert cycle < limit, f"hang: {len(records)} of {count} answers"
+        if at_end:
+            at_end(ctx)
 
     _simulate(ResetInserter(reset)(dut), bench)
     data = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), size)
@@ -233,3 +248,47 @@ def answers(model, folding, frames, **options):
     frames = golden.check_input(model.encoder, frames)
     beats = [beat for frame in frames for beat in beats_of(frame, folding.bus // 8)]
     return top(model, folding, beats, count=len(frames), **options)
+
+
+class _Watched(Fifo):
+    """Counts the places that are taken, on its own; ``most`` is the largest number so far."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        read, = m.submodules.memory.read_ports
+        _, whole = counter(m, self._count, en=read.en, name="left")
+        taken, now, self.most = (Signal(range(self._depth + 2)) for _ in range(3))
+        m.d.comb += now.eq(taken + self.take)
+        m.d.sync += [taken.eq(now - (read.en & whole)),
+                     self.most.eq(Mux(now > self.most, now, self.most))]
+        return m
+
+
+class Peaks:
+    """The most places that were taken at once in each queue of the members built inside.
+
+    ::
+
+        with Peaks() as peaks:
+            answers(..., at_end=peaks.read)
+        peaks.found  # of engine 0, of engine 1, ...; each in the order of Schedule.queues
+    """
+
+    def __init__(self):
+        self.found = None
+        self._queues = []
+        self._patch = mock.patch.object(member, "Fifo", self._make)
+
+    def _make(self, *args, **options):
+        self._queues.append(_Watched(*args, **options))
+        return self._queues[-1]
+
+    def __enter__(self):
+        self._patch.start()
+        return self
+
+    def __exit__(self, *_):
+        self._patch.stop()
+
+    def read(self, ctx):
+        self.found = [ctx.get(queue.most) for queue in self._queues]
