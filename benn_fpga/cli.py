@@ -376,10 +376,14 @@ def generate(args):
         "weight_bits": model.weight_bits,
         "memory_bits": memory["constants"],
         "buffer_bits": memory["buffers"],
+        "gear_bits": memory["gears"],
+        "queues": manifest["queues"],
         **predicted,
     }
     rows = [(n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
-             _memory(layer.get("weight_memory")), _memory(layer.get("line_buffer")))
+             _memory(layer.get("weight_memory")),
+             _memory(layer.get("line_buffer") or layer.get("partials")),
+             ", ".join(f"{queue['pixels']:,}" for queue in manifest["queues"] if queue["to"] == n))
             for n, layer in enumerate(manifest["layers"])]
     facts = [
         ("members", f"{len(model.members)}: {design.folding.parallel} in parallel, "
@@ -389,6 +393,7 @@ def generate(args):
         ("weight bits", f"{model.weight_bits:,}"),
         ("memory bits, with thresholds", f"{memory['constants']:,}"),
         ("buffer bits", f"{memory['buffers']:,}"),
+        ("bits of width converters", f"{memory['gears']:,}"),
         ("cycles per frame", predicted["cycles_per_frame"]),
         ("latency in cycles", predicted["latency_cycles"]),
     ]
@@ -397,7 +402,8 @@ def generate(args):
         facts.append((f"frames per second at {args.clock:g} MHz",
                       f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", args.output))
-    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory", ">line buffer")
+    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory", ">lines or sums",
+               ">queued pixels")
     return Outcome(data, [console.table("Layers of each engine", columns, rows),
                           console.table("Design", ("", ""), facts)])
 

@@ -9,20 +9,20 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benn_fpga import answer, bits, modelfile
+from benn_fpga import answer, bits, images, modelfile
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_GAIN
+from benn_fpga.gears import gear
+from benn_fpga.layers import Scale, SumPool
 from benn_fpga.output import umask
 from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
-from benn_fpga.stages import consumers, input_bits, integer_bits, stages
+from benn_fpga.stages import consumers, input_bits, integer_bits, stages, stalls
 from benn_fpga.walk import Walk
 
 __all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "describe",
            "read", "write"]
 
 TOP = "benn_top"  # the module of the whole design
-GAIN_BITS = MAX_GAIN.bit_length() + 1
 VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
 
 
@@ -45,12 +45,8 @@ def describe(model, folding):
     timing = schedule(model, folding)
     rounds = folding.rounds(model)
     units, widths, read = stages(model, folding), integer_bits(model), input_bits(model)
-    layers = [_layer(stage, rounds, timing, read[stage.n]) for stage in units]
-    queues = [{"from": source, "to": n, "port": port, "pixels": timing.queues[n, port],
-               "words": timing.queues[n, port] * units[source].words_out,
-               "bits": units[source].lanes_out * widths[source]}
-              for source in range(len(units)) for n, port in consumers(model)[source]
-              if (n, port) in timing.queues]
+    layers = [_layer(stage, rounds, timing, read[stage.n], widths[stage.n]) for stage in units]
+    queues, gears = _joints(model, folding, units, timing, widths)
     return {
         "format": "benn-design",
         "version": 1,
@@ -67,8 +63,11 @@ def describe(model, folding):
         "folding": folding.describe(),
         "layers": layers,
         "queues": queues,
-        "memory_bits": {"constants": len(model.members) * _constants(model, widths, read),
-                        "buffers": _buffers(units, layers, queues, folding, rounds)},
+        "gears": gears,
+        "memory_bits": {"constants": _constants(model, folding, widths, read),
+                        "buffers": _buffers(units, layers, queues, folding),
+                        "gears": sum(gear["bits"] * (folding.parallel if gear["to"] else 1)
+                                     for gear in gears)},
         "score_bits": model.score_bits,
         "total_bits": model.total_bits,
         "weight_bits": model.weight_bits,
@@ -86,17 +85,18 @@ def describe(model, folding):
             "fields": answer.describe(model.classes),
         },
         "bit_order": [line.strip() for line in bits.__doc__.splitlines()],
-        "taps": [{"member_engine": m, "layer": n, "path": f"member{m}.layer{n}"}
-                 for m in range(folding.parallel) for n in range(len(model.layers))],
+        "taps": [{"member_engine": m, "layer": stage.n, "path": f"member{m}.layer{stage.n}",
+                  "has_ready": stalls(stage, model)}
+                 for m in range(folding.parallel) for stage in units],
     }
 
 
-def _layer(stage, rounds, timing, element_bits):
+def _layer(stage, rounds, timing, input_bits, output_bits):
     """A layer in the manifest: what it is, its fold, and its memories."""
     layer, fold = stage.layer, stage.fold
     found = {**layer.describe(), "pe": fold.pe, "simd": fold.simd,
              "cycles": timing.stages[f"layer{stage.n}"]}
-    word = stage.lanes_in * element_bits
+    word = stage.lanes_in * input_bits
     if stage.has_products:
         found["weight_memory"] = {"words": rounds * stage.reads,
                                   "bits": fold.pe * fold.simd * layer.weight_bits}
@@ -107,35 +107,73 @@ def _layer(stage, rounds, timing, element_bits):
     if stage.n == 0 and rounds > 1:
         found["frame_buffer"] = {"words": 2 * stage.pixels_in * stage.words_in, "bits": word}
     if stage.is_buffered:
-        found["line_buffer"] = {"words": Walk(layer).places * stage.words_in, "bits": word}
+        found["line_buffer"] = {"words": Walk(stage.window).places * stage.words_in, "bits": word}
+    if stage.is_tiled:
+        bits_ = output_bits
+        if isinstance(layer, SumPool) and layer.output_bits:
+            bits_ = layer.sum_bits(input_bits)
+            bits_ += layer.address_bits(fold.pe, rounds) if layer.relu else 0
+        found["partials"] = {"words": layer.places(fold.pe), "bits": fold.pe * bits_}
     return found
 
 
-def _constants(model, widths, read):
-    """Bits of weights, thresholds, biases and gains of a member, as the hardware stores them."""
-    bits_ = 0
-    for n, layer in enumerate(model.layers):
-        bits_ += layer.stored_bits
-        for key, (shape, _) in layer.arrays().items():
-            if key == "weights":
-                continue
-            if key == "thresholds":
-                width = layer.popcount_bits if hasattr(layer, "popcount_bits") else \
-                    (layer.taps << (read[n] - 1)).bit_length() + 1
-            else:
-                width = {"bias": widths[n], "active": read[n], "gain": GAIN_BITS}[key]
-            bits_ += math.prod(shape) * width
-    return bits_
+def _joints(model, folding, units, timing, widths):
+    """Queues and width converters; layer None is the encoder."""
+    encoder, first = model.encoder, units[0]
+    beat = folding.bus // 8 * encoder.elements_per_value
+    queues, gears = [], [_gear(None, 0, 0, beat, first.lanes_in, encoder.outputs,
+                               encoder.element_bits)]
+    for source, unit in enumerate(units):
+        for n, port in consumers(model)[source]:
+            if (n, port) in timing.queues:
+                pixels = timing.queues[n, port]
+                queues.append({"from": source, "to": n, "port": port, "pixels": pixels,
+                               "words": pixels * unit.words_out,
+                               "bits": unit.lanes_out * widths[source]})
+            frame = units[n].layer.inputs if units[n].is_dense else unit.layer.output_shape[-1]
+            gears.append(_gear(source, n, port, unit.lanes_out, units[n].lanes_in, frame,
+                               widths[source]))
+    return queues, [found for found in gears if found["bits"]]
 
 
-def _buffers(units, layers, queues, folding, rounds):
-    """Bits of line buffers, frame buffers and queues; those of the first layer are shared."""
+def _gear(source, n, port, i, o, frame, element_bits):
+    bits_ = gear(i, o, frame).elements(i, o) * element_bits
+    return {"from": source, "to": n, "port": port, "bits": bits_}
+
+
+def _constants(model, folding, widths, read):
+    """Bits of weights, thresholds, biases and gains, as the hardware stores them."""
     total = 0
+    for n, layer in enumerate(model.layers):
+        total += len(model.members) * layer.stored_bits
+        for key, (shape, _) in layer.arrays().items():
+            if key != "weights":
+                total += math.prod(shape) * folding.rounds(model) * sum(
+                    _width(model, folding, engine, n, key, widths[n], read[n])
+                    for engine in range(folding.parallel))
+    return total
+
+
+def _width(model, folding, engine, n, key, output_bits, input_bits):
+    """Bits of a constant in the memory of an engine."""
+    layer = model.layers[n]
+    if isinstance(layer, Scale):
+        return images.signed_bits(images.constants(model, folding, engine, n, key))
+    if isinstance(layer, SumPool):
+        return (layer.sum_bits if key == "thresholds" else layer.active_bits)(input_bits)
+    return layer.popcount_bits if key == "thresholds" else output_bits
+
+
+def _buffers(units, layers, queues, folding):
+    """Bits of line buffers, frame buffers, partial sums and queues; what stands before the first
+    layer is shared."""
+    total = folding.parallel * sum(queue["words"] * queue["bits"] for queue in queues)
     for stage, layer in zip(units, layers, strict=True):
-        engines = 1 if stage.n == 0 else folding.parallel
-        total += engines * sum(layer[key]["words"] * layer[key]["bits"]
-                               for key in ("line_buffer", "frame_buffer") if key in layer)
-    return total + folding.parallel * sum(queue["words"] * queue["bits"] for queue in queues)
+        for key, shared in (("line_buffer", True), ("frame_buffer", True), ("partials", False)):
+            if key in layer:
+                engines = 1 if shared and stage.n == 0 else folding.parallel
+                total += engines * layer[key]["words"] * layer[key]["bits"]
+    return total
 
 
 def check_target(directory, force=False):

@@ -5,7 +5,7 @@ All engines of a design do the same in the same cycles, so one of them is follow
 
 from dataclasses import replace
 from functools import cache
-from itertools import count
+from itertools import count, cycle
 
 from benn_fpga import timing
 from benn_fpga.gears import Gear, gear
@@ -14,12 +14,12 @@ from benn_fpga.stages import consumers, stages
 from benn_fpga.timing import Channel, Queue
 from benn_fpga.walk import Walk
 
-__all__ = ["Flow", "alone", "supplies"]
+__all__ = ["Flow", "alone", "converters", "supplies"]
 
 
 def _windows(stage, i, outputs, queues, latency):
     """A stage that keeps pixels in a hw.window.LineBuffer, and its gate."""
-    walk, words, per = Walk(stage.layer), stage.words_in, stage.reads_per_word
+    walk, words, per = Walk(stage.window), stage.words_in, stage.reads_per_word
     part, columns = words // stage.groups, stage.layer.kernel[1]
     frees = [(stage.folds - 1) * per + (r * columns + c) * part + part - 1
              for r, c in walk.free_at]
@@ -66,41 +66,71 @@ def _windows(stage, i, outputs, queues, latency):
 
 
 def _straight(stage, inputs, outputs, queues, latency):
-    """A stage that reads every pixel once, as it comes; those off the grid are dropped."""
-    per = stage.reads_per_word
-    columns = stage.layer.shape[1]
+    """A stage that reads every pixel once, as it comes, and its gate; those outside of tiles are
+    dropped, and the last of a tile gives a pixel."""
+    per, words = stage.reads_per_word, stage.words_in
+    plan = _tiles(stage.layer) if stage.is_tiled else [True]
     taken = n = block = 0
-    for pixel in count():
-        row, column = divmod(pixel % stage.pixels_in, columns)
-        if row % stage.stride or column % stage.stride:
-            for _ in range(stage.words_in):
-                while len(inputs[0].offered) <= n:
-                    yield
-                taken = max(taken, inputs[0].offered[n])
-                inputs[0].taken.append(taken)
-                taken += 1
-                n += 1
-            continue
-        for word in range(stage.words_in):
+    for gives in cycle(plan):
+        for word in range(words):
             for i in inputs:
                 while len(i.offered) <= n:
                     yield
                 taken = max(taken, i.offered[n])
-            if word == 0:
+            if gives and word == 0:
                 for queue in queues:
                     while (room := queue.room(block)) is None:
                         yield
                     taken = max(taken, room)
                 for queue in queues:
                     queue.starts.append(taken)
+                block += 1
             for i in inputs:
                 i.taken.append(taken)
-            if (word + 1) % per == 0:
+            if gives and (word + 1) % per == 0:
                 for o in outputs:
                     o.offered.append(taken + latency)
             taken += 1
             n += 1
-        block += 1
+
+
+def _tiles(layer):
+    """Of each pixel, whether it is the last of its window in windows that do not overlap."""
+    ends = []
+    for size, kernel, grid in zip(layer.shape, layer.kernel, layer.grid, strict=False):
+        stops = (n * layer.stride - layer.padding + kernel for n in range(grid))
+        ends.append({min(size, stop) - 1 for stop in stops})
+    return [y in ends[0] and x in ends[1]
+            for y in range(layer.shape[0]) for x in range(layer.shape[1])]
+
+
+def _on_grid(stage, i, o):
+    """hw.tiles.Tiles for one tap: pixels that are not on the grid are dropped."""
+    now, n = -1, 0
+    for keep in cycle(_tiles(stage.layer)):
+        for _ in range(stage.words_in):
+            while len(i.offered) <= n:
+                yield
+            now = max(i.offered[n], now + 1)
+            if keep:
+                o.offered.append(now)
+                while len(o.taken) < len(o.offered):
+                    yield
+                now = o.taken[-1]
+            i.taken.append(now)
+            n += 1
+
+
+def _pixels(stage, inputs, outputs, queues, latency):
+    """The processes of a stage that reads pixels."""
+    processes = []
+    if stage.is_thinned:
+        i, before = Channel(), inputs[0]
+        processes.append((_on_grid(stage, before, i), (before, i)))
+        inputs = [i]
+    process = (_windows(stage, inputs[0], outputs, queues, latency) if stage.is_buffered else
+               _straight(stage, inputs, outputs, queues, latency))
+    return [*processes, (process, (*inputs, *outputs, *queues))]
 
 
 def _layer(stage, i, o, latency, pace):
@@ -154,6 +184,13 @@ def _replayed(stage, i, o, latency, pace, replays):
             fill()
 
 
+def converters(found):
+    """The processes of a :class:`~benn_fpga.gears.Gear`, and the sizes of their blocks."""
+    collects, emits = zip(*found.sizes, strict=True)
+    return [*[(timing.collect, collects)] * (found.collect > 1),
+            *[(timing.emit, emits)] * (found.emit > 1)]
+
+
 class Flow:
     """The processes of a design.
 
@@ -190,9 +227,9 @@ class Flow:
 
     def _geared(self, i, lanes_in, lanes_out, frame):
         found = gear(lanes_in, lanes_out, frame)
-        if found.collect > 1:
-            i = self._add(timing.collect, i, found.collect)
-        return self._add(timing.emit, i, found.emit) if found.emit > 1 else i
+        for process, sizes in converters(found):
+            i = self._add(process, i, sizes)
+        return i
 
     def bus(self, frames, beats):
         """Frames that come as fast as they are taken, from the bus to the first stage."""
@@ -237,10 +274,7 @@ class Flow:
                     queues.append(queue)
                     inputs[reader, port] = self._read(stage, self.stages[reader], queue.o)
                 found = found or [Channel()]
-                self._run(_windows(stage, ports[0], found, queues, self._latency[n])
-                          if stage.is_buffered else
-                          _straight(stage, ports, found, queues, self._latency[n]),
-                          *ports, *found, *queues)
+                self._processes += _pixels(stage, ports, found, queues, self._latency[n])
         scores, = found
         self._run(timing.taken_at_once(scores), scores)
         timing.run(self._processes)
@@ -290,7 +324,7 @@ def alone(stage, supply=None):
     ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
     """
     found, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
-    fed = turns * found.blocks * max(found.collect, found.emit)
+    fed = turns * found.cycles
     if stage.is_dense:
         return max(stage.reads, fed)
     if not stage.is_buffered:
@@ -314,13 +348,11 @@ def alone(stage, supply=None):
 
 def _alone(stage, found, turns):
     frames, i, o = 3, Channel(), Channel()
-    words = frames * turns * found.blocks * found.collect
-    processes = [(timing.source(i, [0] * words), [i])]
-    for process, size in ((timing.collect, found.collect), (timing.emit, found.emit)):
-        if size > 1:
-            i, before = Channel(), i
-            processes.append((process(before, i, size), [before, i]))
-    processes += [(_windows(stage, i, [o], [], 0), [i, o]), (timing.taken_at_once(o), [o])]
+    processes = [(timing.source(i, [0] * (frames * turns * found.beats)), [i])]
+    for process, sizes in converters(found):
+        i, before = Channel(), i
+        processes.append((process(before, i, sizes), [before, i]))
+    processes += [*_pixels(stage, [i], [o], [], 0), (timing.taken_at_once(o), [o])]
     timing.run(processes)
     per_frame = stage.pixels_out * stage.words_out
     return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]

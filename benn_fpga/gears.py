@@ -10,23 +10,42 @@ __all__ = ["Gear", "gear"]
 class Gear:
     """A width converter: ``collect`` beats fill a block, which leaves in ``emit`` beats.
 
-    A frame is ``blocks`` blocks. Where beats and frame do not share a block size, the block is the
-    whole frame and its surplus is dropped.
+    A frame is ``blocks`` blocks, then, if there is a ``tail``, a block of fewer beats (in, out);
+    what the last beat of a frame holds past its end is dropped.
     """
 
     collect: int
     emit: int
     blocks: int
+    tail: tuple[int, int] | None = None
 
-    def last_beat(self, first, spacing):
-        """When the last beat of a frame comes out, if beats go in at ``first + n*spacing``."""
-        return (first + (self.collect - 1) * spacing + (self.collect > 1) + (self.emit > 1)
-                + (self.blocks - 1) * max(self.collect * spacing, self.emit) + self.emit - 1)
+    @property
+    def sizes(self):
+        """Beats in and beats out of each block of a frame."""
+        return [(self.collect, self.emit)] * self.blocks + ([self.tail] if self.tail else [])
+
+    @property
+    def beats(self):
+        """Beats in of a frame."""
+        return sum(collect for collect, _ in self.sizes)
+
+    @property
+    def cycles(self):
+        """Cycles per frame, if beats go in and out as fast as they can: a block is collected while
+        the one before it is emitted."""
+        sizes = self.sizes
+        return sum(max(emit, collect) for (_, emit), (collect, _) in
+                   zip(sizes, sizes[1:] + sizes[:1], strict=True))
+
+    def elements(self, i, o):
+        """Elements that its registers hold, if a beat in has ``i`` and one out ``o``."""
+        return i * self.collect * (self.collect > 1) + o * self.emit * (self.emit > 1)
 
 
 def gear(i, o, frame):
     """The :class:`Gear` from beats of ``i`` elements to ``o``, for frames of ``frame`` elements."""
     block = lcm(i, o)
-    if frame % block:
-        return Gear(-(-frame // i), -(-frame // o), 1)
-    return Gear(block // i, block // o, frame // block)
+    blocks, rest = divmod(frame, block)
+    if not blocks:
+        return Gear(-(-frame // i), frame // o, 1)
+    return Gear(block // i, block // o, blocks, (-(-rest // i), rest // o) if rest else None)

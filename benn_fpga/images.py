@@ -7,8 +7,8 @@ import numpy as np
 
 from benn_fpga import bits
 
-__all__ = ["bias_words", "constants", "encoder_words", "threshold_words", "vote_weights",
-           "weight_words"]
+__all__ = ["bias_words", "constants", "encoder_words", "signed_bits", "threshold_words",
+           "vote_weights", "weight_words"]
 
 
 def _members(model, folding, engine):
@@ -57,6 +57,12 @@ def bias_words(model, folding, engine, n, width):
 def constants(model, folding, engine, n, key):
     """What the engine's members store as ``key`` for layer ``n``, as lists, round by round."""
     return [member.layers[n][key].tolist() for member in _members(model, folding, engine)]
+
+
+def signed_bits(banks):
+    """Width of the widest of the numbers in ``banks``, all as signed numbers."""
+    return max((value if value >= 0 else ~value).bit_length() for bank in banks
+               for value in bank) + 1
 
 
 def vote_weights(model, folding, engine):

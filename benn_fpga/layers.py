@@ -296,7 +296,29 @@ class Conv(_Window, _Products):
 
 
 @dataclass(frozen=True)
-class MaxPool(_Window):
+class _Pool(_Window):
+    """A window of which every channel gives one number."""
+
+    @property
+    def is_tiled(self):
+        """Whether windows, of some taps, do not overlap: then pixels need not be kept."""
+        return self.taps > 1 and self.stride >= max(self.kernel)
+
+    @property
+    def covered(self):
+        """Pixels that are in a window, if that is tiled."""
+        return math.prod(
+            sum(min(size, start + kernel) - max(0, start) for start in
+                range(-self.padding, grid * self.stride - self.padding, self.stride))
+            for size, kernel, grid in zip(self.shape, self.kernel, self.grid, strict=False))
+
+    def places(self, lanes):
+        """Words of ``lanes`` channels in which partial results are held."""
+        return self.grid[1] * (self.channels // lanes) if self.is_tiled else 1
+
+
+@dataclass(frozen=True)
+class MaxPool(_Pool):
     """The largest code of each window, channel by channel."""
 
     kind = "maxpool"
@@ -317,7 +339,7 @@ class MaxPool(_Window):
 
 
 @dataclass(frozen=True)
-class SumPool(_Window):
+class SumPool(_Pool):
     """The sum of each window, channel by channel; then thresholds if ``output_bits`` is not 0.
 
     An average pool before batch norm is this, with the division in the thresholds. A window of one
@@ -342,6 +364,21 @@ class SumPool(_Window):
     def entries(self):
         """Sets of thresholds: one for each number of active taps, or one."""
         return self.taps + 1 if self.relu else 1
+
+    def sum_bits(self, input_bits):
+        """Width of a threshold: as a signed number, every sum of integers of so many bits, and the
+        threshold that none reaches."""
+        largest = self.taps << (input_bits - 1)
+        return max(largest - 1, largest - self.taps + 1).bit_length() + 1
+
+    @staticmethod
+    def active_bits(input_bits):
+        """Width of the least active input: one value more, which no input reaches."""
+        return input_bits + 1
+
+    def address_bits(self, lanes, rounds):
+        """Width of an address in the thresholds that a lane has."""
+        return max(1, (rounds * (self.channels // lanes) * self.entries - 1).bit_length())
 
     def arrays(self):
         if not self.output_bits:

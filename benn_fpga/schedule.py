@@ -1,13 +1,15 @@
 """The cycle model: how long each part of the hardware takes, to the cycle.
 
-The gateware takes the depth of its trees, its width converters and its pauses from the functions
-here; the tests compare the whole with simulation, cycle by cycle. Let layer i have NF = outputs/PE
-and SF = inputs/SIMD. Then
+The gateware takes the depth of its trees, its pauses and the depths of its queues from the
+functions here; the tests compare the whole with simulation, cycle by cycle. Let layer i have NF =
+outputs/PE and SF = inputs/SIMD. Then
 
-* one member keeps it busy for ``NF * SF`` cycles, T members for T times that;
-* a stream of frames needs ``max(input beats, T * NF * SF of any layer, answer beats)`` cycles each;
-* a frame that meets an idle design is followed from joint to joint (:func:`schedule`): beats leave
-  layer i every SF cycles, and the T rounds follow each other at the pace of the slowest layer.
+* one member keeps a dense layer busy for ``NF * SF`` cycles, T members for T times that;
+* a layer of windows takes ``NF * SF`` cycles for each of them, and longer where its line buffer
+  has to be filled first (:func:`~benn_fpga.flow.alone`);
+* a stream of frames needs as many cycles for each as the slowest layer, the input or the answer;
+* a frame that meets an idle design is followed word by word from joint to joint
+  (:class:`~benn_fpga.flow.Flow`).
 """
 
 from dataclasses import dataclass
@@ -16,10 +18,11 @@ from benn_fpga.answer import answer_beats
 from benn_fpga.flow import Flow, alone, supplies
 from benn_fpga.gears import gear
 from benn_fpga.layers import MaxPool, Scale, SumPool
-from benn_fpga.stages import stages
+from benn_fpga.stages import stages, stalls
 
-__all__ = ["Schedule", "frame_beats", "hard_latency", "layer_latency", "pace",
-           "popcount_latency", "schedule", "sum_latency", "tree_latency", "vote_latency"]
+__all__ = ["Schedule", "frame_beats", "hard_latency", "latencies", "layer_latency", "max_latency",
+           "pace", "pool_latency", "popcount_latency", "queues", "scale_latency", "schedule",
+           "sum_latency", "tree_latency", "vote_latency"]
 
 POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
@@ -51,15 +54,22 @@ def layer_latency(layer, fold, rounds):
     return weights + sums + accumulate + compare
 
 
+def max_latency(layer, lanes):
+    """Cycles from the last tap of a max pool's window to its word."""
+    recall, compare = int(layer.places(lanes) > 1), 1
+    return recall + compare
+
+
 def pool_latency(layer, lanes, rounds):
     """Registers of a sum pool before its sums, that of the sums, and those behind them."""
     read = 0 if rounds * layer.channels == lanes else MEMORY_LATENCY
+    recall = int(layer.places(lanes) > 1)  # the sum so far is read from a memory
     accumulate, choose, compare = 1, 1, 1
     if not layer.output_bits:
-        return 0, accumulate, 0
+        return recall, accumulate, 0
     if layer.relu:
         return read + choose, accumulate, MEMORY_LATENCY + compare
-    return max(0, read - 1), accumulate, compare
+    return max(recall, read - 1), accumulate, compare
 
 
 def scale_latency(layer, lanes, rounds):
@@ -128,8 +138,10 @@ class Schedule:
 
 def latencies(model, folding):
     """Of each stage, cycles from the last word that an output needs to that output."""
-    rounds = folding.rounds(model)
-    return [_latency(stage, rounds) for stage in stages(model, folding)]
+    rounds, found = folding.rounds(model), stages(model, folding)
+    # What a first layer that never stops reads goes to all engines through a register.
+    spread = int(not stalls(found[0], model))
+    return [_latency(stage, rounds) + (spread if stage.n == 0 else 0) for stage in found]
 
 
 def _latency(stage, rounds):
@@ -137,7 +149,7 @@ def _latency(stage, rounds):
     if stage.has_products:
         return layer_latency(layer, fold, rounds)
     if isinstance(layer, MaxPool):
-        return 1
+        return max_latency(layer, fold.pe)
     if isinstance(layer, SumPool):
         return sum(pool_latency(layer, fold.pe, rounds))
     return scale_latency(layer, fold.pe, rounds) if isinstance(layer, Scale) else 1
@@ -163,9 +175,27 @@ def _paces(model, folding):
             for n, stage in enumerate(stages(model, folding))]
 
 
+_found = {}  # the last schedules
+
+
 def schedule(model, folding):
-    """The :class:`Schedule` of ``model`` folded by ``folding``."""
+    """The :class:`Schedule` of ``model`` folded by ``folding``.
+
+    It does not depend on what members store, and the last ones are kept: those of large networks
+    take seconds.
+    """
     folding.check(model)
+    encoder = model.encoder
+    key = (model.layers, encoder.kind, encoder.shape, encoder.levels, len(model.members),
+           model.vote, folding)
+    if key not in _found:
+        if len(_found) >= 4:
+            _found.clear()
+        _found[key] = _schedule(model, folding)
+    return _found[key]
+
+
+def _schedule(model, folding):
     encoder, rounds, found = model.encoder, folding.rounds(model), stages(model, folding)
     latency, fed = latencies(model, folding), supplies(model, folding)
     busy = {"input": frame_beats(encoder, folding.bus)}

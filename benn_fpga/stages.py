@@ -4,13 +4,13 @@ A word holds some elements of one pixel; the output of a dense layer is one pixe
 products reads SIMD elements in a word and gives PE in one, all others read and give PE channels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from benn_fpga.layers import Conv, Dense, MaxPool, SumPool
 from benn_fpga.spec import sources
 
-__all__ = ["Stage", "consumers", "input_bits", "integer_bits", "stages"]
+__all__ = ["Stage", "consumers", "input_bits", "integer_bits", "stages", "stalls"]
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Stage:
 
     @property
     def reads_per_word(self):
-        """Words that it reads for a word that it gives."""
+        """Words that it reads for a word that it gives; of tiles the last one counts."""
         if self.has_products:
             return self.layer.inputs // self.fold.simd
-        return self.layer.taps if self.has_window else 1
+        return self.layer.taps if self.is_buffered else 1
 
     @property
     def reads(self):
@@ -89,15 +89,42 @@ class Stage:
         return self.layer.stride if self.has_window else 1
 
     @property
+    def is_tiled(self):
+        """Whether it is a pool that needs no line buffer, since its windows do not overlap."""
+        return isinstance(self.layer, (MaxPool, SumPool)) and self.layer.is_tiled
+
+    @property
     def is_buffered(self):
         """Whether pixels have to be kept, since they are read more than once."""
-        return self.taps > 1 or (isinstance(self.layer, Conv) and self.folds > 1)
+        if isinstance(self.layer, Conv):
+            return self.taps > 1 or self.folds > 1
+        return self.taps > 1 and not self.is_tiled
+
+    @property
+    def is_thinned(self):
+        """Whether it reads one tap here and there; pixels between them are dropped at once."""
+        return self.taps == 1 and self.stride > 1
+
+    @property
+    def window(self):
+        """The layer as its line buffer sees it: of one tap, only what is on the grid."""
+        if self.taps > 1:
+            return self.layer
+        return replace(self.layer, shape=(*self.layer.grid, self.layer.channels), stride=1)
 
 
 def stages(model, folding):
     """The :class:`Stage` of every layer."""
     return tuple(Stage(n, layer, fold) for n, (layer, fold) in
                  enumerate(zip(model.layers, folding.layers, strict=True)))
+
+
+def stalls(stage, model):
+    """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
+
+    For all others a place in a queue is reserved before they are computed.
+    """
+    return stage.is_dense or stage.n == len(model.layers) - 1
 
 
 def consumers(model):

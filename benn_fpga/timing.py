@@ -9,7 +9,7 @@ on earlier cycles only.
 """
 
 from collections import defaultdict, deque
-from itertools import count
+from itertools import count, cycle
 
 __all__ = ["Channel", "Queue", "collect", "emit", "register", "ring", "run", "skid",
            "source", "taken_at_once"]
@@ -91,10 +91,10 @@ def skid(i, o):
         o.offered.append(now + 1)
 
 
-def collect(i, o, size):
-    """hw.joints.Collect: ``size`` words become one."""
+def collect(i, o, sizes):
+    """hw.joints.Collect: some words become one; ``sizes`` of them, and then again."""
     n, now = 0, -1
-    for block in count():
+    for block, size in enumerate(cycle(sizes)):
         while len(o.taken) < block:
             yield
         now = max(now, o.taken[block - 1] - 1 if block else -1)
@@ -107,16 +107,17 @@ def collect(i, o, size):
         o.offered.append(now + 1)
 
 
-def emit(i, o, size):
-    """hw.joints.Emit: a word becomes ``size``."""
-    now, left = -1, 0
-    for block in count():
+def emit(i, o, sizes):
+    """hw.joints.Emit: a word becomes some; ``sizes`` of them, and then again."""
+    now, left, sent = -1, 0, 0
+    for block, size in enumerate(cycle(sizes)):
         while len(i.offered) <= block:
             yield
         now = max(i.offered[block], now + 1, left)
         i.taken.append(now)
         o.offered += [now + 1] * size
-        while len(o.taken) < (block + 1) * size:
+        sent += size
+        while len(o.taken) < sent:
             yield
         left = o.taken[-1]
 
@@ -191,7 +192,7 @@ class Queue:
         while True:
             new = i.offered[len(i.taken):]
             i.taken += new
-            o.offered += [cycle + 2 for cycle in new]  # written, then read
+            o.offered += [now + 2 for now in new]  # written, then read
             for n in range((len(self.released) + 1) * size - 1,
                            min(len(i.taken), len(o.taken) + 1), size):
                 self.released.append(max(i.taken[n] + 1, o.taken[n - 1] if n else 0))

@@ -17,13 +17,17 @@ class Step:
     Members
     -------
     row, column : of its first tap, in the padded image
+    last : pixels of the frame up to its last
+    after : pixels of the frame that are not needed after it
     need : pixels that must have come, counted from the first that is still needed
-    free : pixels that are not needed after it
+    free : pixels that are not needed after it, but were before
     ends_row, ends_frame : it is the last of a row of windows, or of all
     """
 
     row: int
     column: int
+    last: int
+    after: int
     need: int
     free: int
     ends_row: bool
@@ -54,7 +58,8 @@ class Walk:
                     after = self._first(y) * width + self._first(x + 1)
                 else:  # the next row of windows starts with the same row of the image
                     after = gone
-                found.append(Step(y * layer.stride, x * layer.stride, self._last(y, x) - gone,
+                last = self._last(y, x)
+                found.append(Step(y * layer.stride, x * layer.stride, last, after, last - gone,
                                   after - gone, ends_row, ends_frame))
                 gone = after
         return tuple(found)

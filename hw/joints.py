@@ -1,5 +1,4 @@
-"""Stream joints: skid buffer, fork, replay buffer, queue, gate, grid and width
-converters.
+"""Stream joints: skid buffer, fork, replay buffer, queue, gate and width converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
 ``ready``) and passes one beat per cycle where nothing stalls it.
@@ -12,9 +11,9 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.gears import gear
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
+from benn_fpga.hw.ram import buffer_attrs
 
-__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer",
-           "Subsample"]
+__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -54,7 +53,7 @@ class Fork(wiring.Component):
 
     Parameters
     ----------
-    width : bits of the payload
+    shape : of the payload
     ways : number of outputs
 
     Members
@@ -62,12 +61,12 @@ class Fork(wiring.Component):
     i : In(stream), o : Out(stream), an array of ``ways``
     """
 
-    def __init__(self, width, *, ways):
-        positive(width=width, ways=ways)
+    def __init__(self, shape, *, ways):
+        positive(ways=ways)
         self._ways = ways
         super().__init__({
-            "i": In(stream.Signature(width)),
-            "o": Out(stream.Signature(width)).array(ways),
+            "i": In(stream.Signature(shape)),
+            "o": Out(stream.Signature(shape)).array(ways),
         })
 
     def elaborate(self, platform):
@@ -116,7 +115,8 @@ class ReplayBuffer(wiring.Component):
         # written the cycle after it is read for the last time at the earliest (free): the ports
         # never meet at an address, and synthesis need not care which would win.
         m.submodules.memory = mem = memory.Memory(
-            shape=self.i.payload.shape(), depth=depth, init=[], attrs={"no_rw_check": 1})
+            shape=self.i.payload.shape(), depth=depth, init=[],
+            attrs=buffer_attrs(depth, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
 
         free = Signal(range(depth + 1), init=depth)  # places that may be written
@@ -151,8 +151,8 @@ class ReplayBuffer(wiring.Component):
 class Fifo(wiring.Component):
     """A queue of blocks of ``count`` beats, whose places are reserved before they are filled.
 
-    Who sends a block must ``take`` a place for it while there is ``room``; then it never waits.
-    The place is free again when the last beat of its block has left the memory. Latency 2.
+    Who sends a block must ``take`` a place for it while there is ``room``; then its beats never
+    wait. The place is free again when the last beat of its block has left the memory. Latency 2.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Fifo(wiring.Component):
 
     Members
     -------
-    i : In(stream), o : Out(stream)
+    i : In(stream that is always ready), o : Out(stream)
     room : Out(1), a place is free
     take : In(1), reserves it
     """
@@ -172,7 +172,7 @@ class Fifo(wiring.Component):
         self._count = count
         self._depth = depth
         super().__init__({
-            "i": In(stream.Signature(width)),
+            "i": In(stream.Signature(width, always_ready=True)),
             "o": Out(stream.Signature(width)),
             "room": Out(1),
             "take": In(1),
@@ -183,7 +183,8 @@ class Fifo(wiring.Component):
         size = self._count * self._depth
         # As in ReplayBuffer the ports never meet at an address.
         m.submodules.memory = mem = memory.Memory(
-            shape=self.i.payload.shape(), depth=size, init=[], attrs={"no_rw_check": 1})
+            shape=self.i.payload.shape(), depth=size, init=[],
+            attrs=buffer_attrs(size, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
         put, get = Signal(), Signal()
         level = Signal(range(size + 1))
@@ -193,8 +194,7 @@ class Fifo(wiring.Component):
         _, whole = counter(m, self._count, en=get, name="beat")
         m.d.comb += [
             self.room.eq(free != 0),
-            self.i.ready.eq(level != size),
-            put.eq(self.i.valid & self.i.ready),
+            put.eq(self.i.valid),
             write.addr.eq(tail),
             write.data.eq(self.i.payload),
             write.en.eq(put),
@@ -216,6 +216,7 @@ class Gate(wiring.Component):
     ----------
     shape : of the payload
     count : beats of a block
+    marked : only beats whose payload has ``last`` set belong to blocks; others pass
 
     Members
     -------
@@ -224,9 +225,10 @@ class Gate(wiring.Component):
     take : Out(1), the first beat of a block passes
     """
 
-    def __init__(self, shape, *, count):
+    def __init__(self, shape, *, count, marked=False):
         positive(count=count)
         self._count = count
+        self._marked = marked
         super().__init__({
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
@@ -237,59 +239,16 @@ class Gate(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         may, passed = Signal(), Signal()
-        beat, _ = counter(m, self._count, en=passed, name="beat")
+        counted = self.i.p.last if self._marked else C(1)
+        beat, _ = counter(m, self._count, en=passed & counted, name="beat")
+        starts = counted & (beat == 0)
         m.d.comb += [
-            may.eq((beat != 0) | self.room),
+            may.eq(~starts | self.room),
             self.o.payload.eq(self.i.payload),
             self.o.valid.eq(self.i.valid & may),
             self.i.ready.eq(self.o.ready & may),
             passed.eq(self.o.valid & self.o.ready),
-            self.take.eq(passed & (beat == 0)),
-        ]
-        return m
-
-
-class Subsample(wiring.Component):
-    """Passes every ``stride``-th pixel of every ``stride``-th row, drops the others. Latency 0.
-
-    Parameters
-    ----------
-    width : bits of a word
-    shape : rows and columns of an image
-    words : of a pixel
-    stride : see above
-
-    Members
-    -------
-    i : In(stream), o : Out(stream)
-    """
-
-    def __init__(self, width, *, shape, words, stride):
-        positive(width=width, rows=shape[0], columns=shape[1], words=words, stride=stride)
-        self._shape = shape
-        self._words = words
-        self._stride = stride
-        super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
-
-    def elaborate(self, platform):
-        m = Module()
-        taken, keep = Signal(), Signal()
-        _, pixel = counter(m, self._words, en=taken, name="word")
-        at, ends = [], taken & pixel
-        for name, size in zip(("column", "row"), reversed(self._shape), strict=True):
-            # The phase starts anew with every row, and with every image.
-            _, last = counter(m, size, en=ends, name=name)
-            phase = Signal(range(self._stride), name=f"{name}_phase")
-            with m.If(ends):
-                m.d.sync += phase.eq(Mux(last | (phase == self._stride - 1), 0, phase + 1))
-            at.append(phase)
-            ends = ends & last
-        m.d.comb += [
-            keep.eq((at[0] == 0) & (at[1] == 0)),
-            self.o.payload.eq(self.i.payload),
-            self.o.valid.eq(self.i.valid & keep),
-            self.i.ready.eq(~keep | self.o.ready),
-            taken.eq(self.i.valid & self.i.ready),
+            self.take.eq(passed & starts),
         ]
         return m
 
@@ -301,15 +260,18 @@ class Collect(wiring.Component):
     ----------
     width : bits of a beat
     count : beats of a block
+    tail : (blocks, beats): after so many blocks comes one of fewer beats, and so on
 
     Members
     -------
     i : In(stream), o : Out(stream of width * count bits)
     """
 
-    def __init__(self, width, *, count):
+    def __init__(self, width, *, count, tail=None):
         positive(width=width, count=count)
+        self._width = width
         self._count = count
+        self._tail = tail
         super().__init__({
             "i": In(stream.Signature(width)),
             "o": Out(stream.Signature(width * count)),
@@ -318,7 +280,7 @@ class Collect(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         block, take = Signal.like(self.o.payload, reset_less=True), Signal()
-        _, full = counter(m, self._count, en=take, name="slot")
+        slot, full = _place(m, self._count, self._tail, en=take, name="slot")
         m.d.comb += [
             self.o.payload.eq(block),
             self.i.ready.eq(~self.o.valid | self.o.ready),
@@ -327,7 +289,7 @@ class Collect(wiring.Component):
         with m.If(self.i.ready):
             m.d.sync += self.o.valid.eq(take & full)
         with m.If(take):
-            m.d.sync += block.eq(Cat(block, self.i.payload)[len(self.i.payload):])
+            m.d.sync += block.word_select(slot, self._width).eq(self.i.payload)
         return m
 
 
@@ -338,6 +300,7 @@ class Emit(wiring.Component):
     ----------
     width : bits of a beat
     count : beats of a block
+    tail : (blocks, beats): after so many blocks comes one of fewer beats, and so on
 
     Members
     -------
@@ -345,10 +308,11 @@ class Emit(wiring.Component):
     last : Out(1), the beat on ``o`` is the last of its block
     """
 
-    def __init__(self, width, *, count):
+    def __init__(self, width, *, count, tail=None):
         positive(width=width, count=count)
         self._width = width
         self._count = count
+        self._tail = tail
         super().__init__({
             "i": In(stream.Signature(width * count)),
             "o": Out(stream.Signature(width)),
@@ -358,7 +322,7 @@ class Emit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         block = Signal.like(self.i.payload, reset_less=True)
-        _, last = counter(m, self._count, en=self.o.valid & self.o.ready, name="sent")
+        _, last = _place(m, self._count, self._tail, en=self.o.valid & self.o.ready, name="sent")
         m.d.comb += [
             self.o.payload.eq(block[:self._width]),
             self.last.eq(last),
@@ -371,10 +335,23 @@ class Emit(wiring.Component):
         return m
 
 
+def _place(m, count, tail, *, en, name):
+    """Place of a beat in its block, and whether it is the last; ``en`` goes to the next beat."""
+    blocks, beats = tail or (0, count)
+    if beats == count:
+        return counter(m, count, en=en, name=name)
+    place, last = Signal(range(count), name=name), Signal(name=f"{name}_last")
+    _, short = counter(m, blocks + 1, en=en & last, name=f"{name}_block")
+    m.d.comb += last.eq(place == Mux(short, beats - 1, count - 1))
+    with m.If(en):
+        m.d.sync += place.eq(Mux(last, 0, place + 1))
+    return place, last
+
+
 class Gearbox(wiring.Component):
     """Width converter between beats of ``elements_in`` and ``elements_out`` elements.
 
-    Collects a block, then emits it, as ``schedule.gear`` says; what a frame's last beat holds past
+    Collects a block, then emits it, as ``gears.gear`` says; what a frame's last beat holds past
     the end of the frame is dropped. Equal widths are wired through.
 
     Parameters
@@ -403,19 +380,22 @@ class Gearbox(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        found = self._gear
+        collected, emitted = ((found.blocks, beats) if found.tail else None
+                              for beats in found.tail or (0, 0))
         block = wiring.flipped(self.i)
-        if self._gear.collect > 1:
-            m.submodules.collect = collect = Collect(self._in, count=self._gear.collect)
+        if found.collect > 1:
+            m.submodules.collect = collect = Collect(self._in, count=found.collect, tail=collected)
             wiring.connect(m, block, collect.i)
             block = collect.o
-        emitted = wiring.flipped(self.o)
-        if self._gear.emit > 1:
-            m.submodules.emit = emit = Emit(self._out, count=self._gear.emit)
-            wiring.connect(m, emit.o, emitted)
-            emitted = emit.i
+        sink = wiring.flipped(self.o)
+        if found.emit > 1:
+            m.submodules.emit = emit = Emit(self._out, count=found.emit, tail=emitted)
+            wiring.connect(m, emit.o, sink)
+            sink = emit.i
         m.d.comb += [
-            emitted.payload.eq(block.payload),
-            emitted.valid.eq(block.valid),
-            block.ready.eq(emitted.ready),
+            sink.payload.eq(block.payload),
+            sink.valid.eq(block.valid),
+            block.ready.eq(sink.ready),
         ]
         return m

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pe import ProcessingElement
-from benn_fpga.hw.pipeline import banked, counter, delay
+from benn_fpga.hw.pipeline import banked, counter, delay, enable
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.schedule import MEMORY_LATENCY, sum_latency
@@ -21,8 +21,7 @@ class Layer(wiring.Component):
     a frame. With P the weighted popcount
     of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
     layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last chunk
-    of a fold ``schedule.layer_latency``, one chunk per cycle but for the pauses asked for. The
-    whole pipeline stops while an output waits.
+    of a fold ``schedule.layer_latency``, one chunk per cycle but for the pauses asked for.
 
     Parameters
     ----------
@@ -33,6 +32,7 @@ class Layer(wiring.Component):
     table : words as from images.threshold_words or images.bias_words
     score_bits : width of a score, for the score layer
     pace : chunks after which no chunk is taken for some cycles, and these cycles: schedule.pace
+    stalls : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -40,8 +40,8 @@ class Layer(wiring.Component):
     o : Out(stream of pe * layer.output_bits bits, or pe * score_bits for scores)
     """
 
-    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None,
-                 pace=(1, 0)):
+    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None, pace=(1, 0),
+                 stalls=True):
         self._layer = layer
         self._fold = fold
         self._rounds = rounds
@@ -53,26 +53,24 @@ class Layer(wiring.Component):
         if layer.is_scores != (score_bits is not None):
             raise ValueError(f"Score bits must be given for the score layer only, "
                              f"not {score_bits!r}")
+        if pace[1] and not stalls:
+            raise ValueError("A layer that never stops can not pause")
         self._pace = pace
         self._weights = weights
         self._table = table
         self._output_bits = score_bits if layer.is_scores else layer.output_bits
         super().__init__({
-            "i": In(stream.Signature(fold.simd * layer.input_bits)),
-            "o": Out(stream.Signature(fold.pe * self._output_bits)),
+            "i": In(stream.Signature(fold.simd * layer.input_bits, always_ready=not stalls)),
+            "o": Out(stream.Signature(fold.pe * self._output_bits, always_ready=not stalls)),
         })
 
     def elaborate(self, platform):
         m = Module()
         layer, fold, sf = self._layer, self._fold, self._sf
-        en, accept = Signal(), Signal()
+        may = Signal()
+        en, accept = enable(m, self.i, self.o, may)
         payload = Signal.like(self.o.payload, reset_less=True)
-        m.d.comb += [
-            en.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(en & self._may_take(m, en, accept)),
-            accept.eq(self.i.valid & self.i.ready),
-            self.o.payload.eq(payload),
-        ]
+        m.d.comb += [may.eq(self._may_take(m, en, accept)), self.o.payload.eq(payload)]
 
         # Stage 0: a chunk arrives, its weights are asked for.
         m.submodules.weights = weights = Rom(

@@ -8,17 +8,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga import images
-from benn_fpga.hw.joints import Fifo, Gate, Gearbox, ReplayBuffer, SkidBuffer, Subsample
+from benn_fpga.hw.joints import Fifo, Fork, Gate, Gearbox, ReplayBuffer, SkidBuffer
 from benn_fpga.hw.layer import Layer
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
-from benn_fpga.hw.window import LineBuffer, tap_layout
+from benn_fpga.hw.tiles import Tiles
+from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import Add, MaxPool, Scale
 from benn_fpga.schedule import pace
 from benn_fpga.spec import sources
-from benn_fpga.stages import consumers, integer_bits, stages
+from benn_fpga.stages import consumers, integer_bits, stages, stalls
 
-__all__ = ["Member", "frame_buffer", "front", "tapped"]
+__all__ = ["Member", "feed", "fork", "frame_buffer"]
 
 
 def frame_buffer(layer, fold, replays):
@@ -29,21 +30,70 @@ def frame_buffer(layer, fold, replays):
     return ReplayBuffer(width, chunks=layer.inputs // fold.simd, replays=replays)
 
 
-def front(m, name, stage, element_bits, source):
+def fork(m, source, members):
+    """Give every beat of ``source`` to all members, each when it is ready."""
+    m.submodules.fork = unit = Fork(members[0].i.payload.shape(), ways=len(members))
+    _convey(m, source, unit.i)
+    for member, o in zip(members, unit.o, strict=True):
+        wiring.connect(m, o, member.i)
+
+
+def feed(m, stage, element_bits, source, members):
+    """Lead pixels to the first layer of all members, which is not dense.
+
+    They share what cuts windows. If they are always ready, what they read goes to all of them
+    through one register.
+    """
+    passed = _gate(m, stage, _front(m, stage, element_bits, source))
+    m.d.comb += passed.room.eq(reduce(and_, (member.room for member in members)))
+    m.d.comb += [member.take.eq(passed.take) for member in members]
+    beat = members[0].i
+    if not isinstance(beat.ready, Const):
+        fork(m, passed.o, members)
+        return
+    now = stream.Signature(beat.payload.shape(), always_ready=True).create(path=("read",))
+    payload, valid = Signal.like(now.payload, reset_less=True), Signal()
+    _convey(m, passed.o, now)
+    m.d.sync += [payload.eq(now.payload), valid.eq(now.valid)]
+    for member in members:
+        m.d.comb += [member.i.payload.eq(payload), member.i.valid.eq(valid)]
+
+
+def _front(m, stage, element_bits, source):
     """Turn the pixels of the stream ``source`` into the taps that a stage reads."""
-    width = stage.lanes_in * element_bits
+    if stage.is_tiled or stage.is_thinned:
+        m.submodules[f"tiles{stage.n}"] = tiles = Tiles(
+            stage.layer, lanes=stage.lanes_in, element_bits=element_bits)
+        wiring.connect(m, source, tiles.i)
+        source = tiles.o
     if stage.is_buffered:
-        m.submodules[f"window{name}"] = buffer = LineBuffer(
-            stage.layer, lanes=stage.lanes_in, element_bits=element_bits, folds=stage.folds,
+        m.submodules[f"window{stage.n}"] = buffer = LineBuffer(
+            stage.window, lanes=stage.lanes_in, element_bits=element_bits, folds=stage.folds,
             groups=stage.groups)
-        wiring.connect(m, source, buffer.i)
-        return buffer.o
-    if stage.stride > 1:
-        m.submodules[f"grid{name}"] = grid = Subsample(width, shape=stage.layer.shape[:2],
-                                                       words=stage.words_in, stride=stage.stride)
-        wiring.connect(m, source, grid.i)
-        source = grid.o
-    return tapped(m, name, source)
+        _convey(m, source, buffer.i)
+        source = buffer.o
+    return source
+
+
+def _gate(m, stage, source):
+    """Before a stage: it lets what becomes a pixel pass if there is room for that."""
+    m.submodules[f"gate{stage.n}"] = gate = Gate(
+        source.payload.shape(), count=stage.reads, marked=stage.is_tiled)
+    wiring.connect(m, source, gate.i)
+    return gate
+
+
+def _convey(m, source, sink):
+    """Connect a stream of words or taps to one of less; a word alone is a tap in the image."""
+    known, wanted = source.payload, sink.payload
+    word = known.data if isinstance(known, data.View) else known
+    if not isinstance(wanted, data.View):
+        m.d.comb += wanted.eq(word)
+    elif isinstance(known, data.View) and known.shape() == wanted.shape():
+        m.d.comb += wanted.eq(known)
+    else:
+        m.d.comb += [wanted.data.eq(word), wanted.inside.eq(1)]
+    m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
 class Member(wiring.Component):
@@ -51,8 +101,8 @@ class Member(wiring.Component):
 
     What the first layer reads comes ready to use, since all engines share its buffer: replayed
     frames for a dense layer, else the taps of windows. Every other layer reads pixels from a queue,
-    in which who sends them has reserved a place, so that no stage ever stops in the middle of a
-    pixel; behind dense layers streams simply wait.
+    in which who sends them has reserved a place, so that such a stage never stops; behind dense
+    layers streams simply wait.
 
     Parameters
     ----------
@@ -63,7 +113,7 @@ class Member(wiring.Component):
 
     Members
     -------
-    i : In(stream), words of the first layer
+    i : In(stream), what the first layer reads
     o : Out(stream), scores of PE classes of the last layer per beat
     room : Out(1), what the first layer gives has a place; unless that is dense
     take : In(1), reserves it
@@ -76,27 +126,27 @@ class Member(wiring.Component):
         self._queues = queues
         self._stages = stages(model, folding)
         self._bits = integer_bits(model)
-        first, last = self._stages[0], self._stages[-1]
+        self._units = [self._unit(stage) for stage in self._stages]
+        first, last = self._units[0], self._units[-1]
         super().__init__({
-            "i": In(stream.Signature(first.lanes_in * model.layers[0].input_bits)),
-            "o": Out(stream.Signature(last.lanes_out * model.score_bits)),
-            **({} if first.is_dense else {"room": Out(1), "take": In(1)}),
+            "i": first.signature.members["i"],
+            "o": last.signature.members["o"],
+            **({} if self._stages[0].is_dense else {"room": Out(1), "take": In(1)}),
         })
 
     def elaborate(self, platform):
         m = Module()
         readers = consumers(self._model)
         inputs = {(0, 0): wiring.flipped(self.i)}
-        for n, stage in enumerate(self._stages):
+        for n, (stage, unit) in enumerate(zip(self._stages, self._units, strict=True)):
             ports = [inputs[n, port] for port in range(len(stage.layer.sources))]
-            m.submodules[f"layer{n}"] = unit = self._unit(stage)
+            m.submodules[f"layer{n}"] = unit
             room, take = Signal(name=f"room{n}"), Signal(name=f"take{n}")
-            if stage.is_dense:
+            if stage.is_dense or n == 0:
                 wiring.connect(m, ports[0], unit.i)
-            elif n:
-                self._gated(m, stage, unit, ports, room, take)
             else:
-                _connect(m, tapped(m, n, ports[0]), unit.i)
+                self._gated(m, stage, unit, ports, room, take)
+            if n == 0 and not stage.is_dense:
                 m.d.comb += [self.room.eq(room), take.eq(self.take)]
             self._read(m, stage, unit, readers[n], inputs, room, take)
         wiring.connect(m, unit.o, wiring.flipped(self.o))
@@ -110,6 +160,7 @@ class Member(wiring.Component):
         model, folding, engine, n = self._model, self._folding, self._engine, stage.n
         layer, rounds, width = stage.layer, folding.rounds(model), self._bits[n]
         reads = [self._element_bits(source) for source in sources(layer, n)]
+        stops = {"stalls": stalls(stage, model)}
 
         def stored(key):
             return images.constants(model, folding, engine, n, key)
@@ -122,20 +173,20 @@ class Member(wiring.Component):
                 table=(images.bias_words(model, folding, engine, n, width) if integers else
                        images.threshold_words(model, folding, engine, n)),
                 score_bits=width if integers else None,
-                pace=pace(model, folding, n) if stage.is_dense else (1, 0))
+                pace=pace(model, folding, n) if stage.is_dense else (1, 0), **stops)
         if isinstance(layer, MaxPool):
-            return MaxPoolUnit(layer, lanes=stage.lanes_in)
+            return MaxPoolUnit(layer, lanes=stage.lanes_in, **stops)
         if isinstance(layer, Add):
             return AddUnit(lanes=stage.lanes_in, left_bits=reads[0], right_bits=reads[1],
-                           output_bits=width)
+                           output_bits=width, **stops)
         if isinstance(layer, Scale):
             return ScaleUnit(layer, lanes=stage.lanes_in, input_bits=reads[0], output_bits=width,
-                             rounds=rounds, gain=stored("gain"), bias=stored("bias"))
+                             rounds=rounds, gain=stored("gain"), bias=stored("bias"), **stops)
         return SumPoolUnit(
             layer, lanes=stage.lanes_in, input_bits=reads[0], rounds=rounds,
             thresholds=stored("thresholds") if layer.output_bits else None,
             active=stored("active") if layer.relu else None,
-            output_bits=None if layer.output_bits else width)
+            output_bits=None if layer.output_bits else width, **stops)
 
     def _read(self, m, stage, unit, readers, inputs, room, take):
         """Lead the output of a stage to all its readers, into ``inputs``; ``room`` says whether
@@ -163,50 +214,24 @@ class Member(wiring.Component):
         if stage.is_dense:
             return
         # A place was reserved in every queue, so that none makes the others wait.
-        ready = reduce(and_, (queue.i.ready for queue in queues), C(1))
         m.d.comb += room.eq(reduce(and_, (queue.room for queue in queues), C(1)))
-        if queues:
-            m.d.comb += unit.o.ready.eq(ready)
         for queue in queues:
             m.d.comb += [
                 queue.i.payload.eq(unit.o.payload),
-                queue.i.valid.eq(unit.o.valid & ready),
+                queue.i.valid.eq(unit.o.valid),
                 queue.take.eq(take),
             ]
 
     def _gated(self, m, stage, unit, ports, room, take):
         """Lead the inputs of a stage to its unit, a pixel at a time if there is room for what it
         becomes."""
-        n = stage.n
-        bits = self._element_bits(sources(stage.layer, n)[0])
-        i, *others = ports
+        i = ports[0]
         if isinstance(stage.layer, Add):
-            taps, sink = tapped(m, n, i), unit.a
-            wiring.connect(m, others[0], unit.b)
+            sink = unit.a
+            wiring.connect(m, ports[1], unit.b)
         else:
-            taps, sink = front(m, n, stage, bits, i), unit.i
-        m.submodules[f"gate{n}"] = gate = Gate(taps.payload.shape(), count=stage.reads)
-        m.d.comb += [gate.room.eq(room), take.eq(gate.take)]
-        wiring.connect(m, taps, gate.i)
-        _connect(m, gate.o, sink)
-
-
-def tapped(m, name, source):
-    """The stream ``source`` as one of taps inside the image."""
-    taps = stream.Signature(tap_layout(len(source.payload))).create(path=(f"taps{name}",))
-    m.d.comb += [
-        taps.p.data.eq(source.payload),
-        taps.p.inside.eq(1),
-        taps.valid.eq(source.valid),
-        source.ready.eq(taps.ready),
-    ]
-    return taps
-
-
-def _connect(m, taps, sink):
-    """Connect a stream of taps to one of taps, or to one that reads their data only."""
-    if isinstance(sink.payload, data.View):
-        m.d.comb += sink.payload.eq(taps.payload)
-    else:
-        m.d.comb += sink.payload.eq(taps.p.data)
-    m.d.comb += [sink.valid.eq(taps.valid), taps.ready.eq(sink.ready)]
+            sink, bits = unit.i, self._element_bits(sources(stage.layer, stage.n)[0])
+            i = _front(m, stage, bits, i)
+        passed = _gate(m, stage, i)
+        m.d.comb += [passed.room.eq(room), take.eq(passed.take)]
+        _convey(m, passed.o, sink)

@@ -2,7 +2,20 @@
 
 from amaranth.hdl import *
 
-__all__ = ["banked", "counter", "delay", "reduce_tree"]
+__all__ = ["banked", "counter", "delay", "enable", "reduce_tree"]
+
+
+def enable(m, i, o, may=1):
+    """What moves a pipeline from stream ``i`` to ``o``, and whether a beat of ``i`` is taken.
+
+    All stops while an output waits; if none ever does (``o`` is always ready), all moves always.
+    A beat is taken only while it ``may``.
+    """
+    if isinstance(o.ready, Const):
+        return C(1), i.valid
+    en, accept = Signal(name="en"), Signal(name="accept")
+    m.d.comb += [en.eq(~o.valid | o.ready), i.ready.eq(en & may), accept.eq(i.valid & i.ready)]
+    return en, accept
 
 
 def counter(m, stop, *, en, name, step=1):
@@ -43,7 +56,7 @@ def delay(m, value, cycles, *, en, name, init=None):
         return [value] * (cycles + 1)
     taps = [value]
     for n in range(cycles):
-        register = Signal(value.shape(), name=f"{name}_{n + 1}", init=init or 0,
+        register = Signal(value.shape(), name=f"{name}_{n + 1}", init=init,
                           reset_less=init is None)
         with m.If(en):
             m.d.sync += register.eq(taps[-1])

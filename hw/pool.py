@@ -1,16 +1,17 @@
 """Pools: the largest code of each window, or the sum of each window and its thresholds."""
 
 from amaranth.hdl import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import banked, counter, delay
+from benn_fpga.hw.pipeline import banked, counter, delay, enable
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
+from benn_fpga.hw.tiles import Partials, tile_layout
 from benn_fpga.hw.window import tap_layout
-from benn_fpga.schedule import pool_latency
+from benn_fpga.schedule import max_latency, pool_latency
 
 __all__ = ["MaxPoolUnit", "SumPoolUnit"]
 
@@ -21,63 +22,84 @@ def _check_lanes(layer, lanes):
         raise ValueError(f"Lanes {lanes} must divide the {layer.channels} channels")
 
 
+def _layout(layer, lanes, element_bits):
+    """Payload of the stream that a pool reads."""
+    width = lanes * element_bits
+    return tile_layout(width, layer.places(lanes)) if layer.is_tiled else tap_layout(width)
+
+
+def _ends(m, layer, p, accept):
+    """Whether the tap that ``accept`` takes is the first and the last of its window."""
+    if layer.is_tiled:
+        return p.first, p.last
+    tap, last = counter(m, layer.taps, en=accept, name="tap")
+    return tap == 0 if layer.taps > 1 else C(1), last
+
+
 class MaxPoolUnit(wiring.Component):
     """Largest code of each window, channel by channel.
 
-    A window comes in as channels/lanes groups of ``layer.taps`` words, and each group gives a word.
-    Latency 1, one tap per cycle. A tap outside the image is 0, which is
-    never larger than another.
+    Windows that overlap come in from a line buffer, as channels/lanes groups of ``layer.taps``
+    words, of which each gives a word; a tap outside the image is 0, which is never larger than
+    another. Others (``layer.is_tiled``) come in from :class:`~benn_fpga.hw.tiles.Tiles`, pixel by
+    pixel, and the words of a window's last pixel give its words. Latency ``schedule.max_latency``,
+    one tap per cycle.
 
     Parameters
     ----------
     layer : layers.MaxPool
     lanes : channels of a word
+    stalls : whether outputs may have to wait; then all stops
 
     Members
     -------
-    i : In(stream of tap_layout(lanes * code_bits))
+    i : In(stream of tap_layout(lanes * code_bits), or tile_layout)
     o : Out(stream of lanes * code_bits bits)
     """
 
-    def __init__(self, layer, *, lanes):
+    def __init__(self, layer, *, lanes, stalls=True):
         _check_lanes(layer, lanes)
         self._layer = layer
         self._lanes = lanes
-        width = lanes * layer.code_bits
         super().__init__({
-            "i": In(stream.Signature(tap_layout(width))),
-            "o": Out(stream.Signature(width)),
+            "i": In(stream.Signature(_layout(layer, lanes, layer.code_bits),
+                                     always_ready=not stalls)),
+            "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=not stalls)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        largest, take = Signal.like(self.o.payload, reset_less=True), Signal()
-        tap, last = counter(m, self._layer.taps, en=take, name="tap")
-        m.d.comb += [
-            self.o.payload.eq(largest),
-            self.i.ready.eq(~self.o.valid | self.o.ready),
-            take.eq(self.i.valid & self.i.ready),
-        ]
-        with m.If(self.i.ready):
-            m.d.sync += self.o.valid.eq(take & last)
-        for n in range(self._lanes):
-            code, best = (value.word_select(n, self._layer.code_bits)
-                          for value in (self.i.p.data, largest))
-            with m.If(take & ((tap == 0) | (code > best))):
-                m.d.sync += best.eq(code)
+        layer, lanes = self._layer, self._lanes
+        en, accept = enable(m, self.i, self.o)
+        before = max_latency(layer, lanes) - 1
+        first, last = _ends(m, layer, self.i.p, accept)
+        valid = delay(m, accept, before, en=en, name="valid", init=0)
+        first, last, codes = (
+            delay(m, value, before, en=en, name=name)[-1] for name, value in (
+                ("first", first), ("last", last), ("codes", self.i.p.data)))
+        partials = Partials(
+            m, len(codes), places=layer.places(lanes), words=layer.channels // lanes,
+            tap=self.i.p, valid=(valid[0], valid[-1]), en=en)
+        largest = []
+        for n in range(lanes):
+            code, best = (value.word_select(n, layer.code_bits)
+                          for value in (codes, partials.before))
+            largest.append(Mux(first | (code > best), code, best))
+        partials.update(Cat(largest))
+        m.d.comb += self.o.payload.eq(partials.now)
+        with m.If(en):
+            m.d.sync += self.o.valid.eq(valid[-1] & last)
         return m
 
 
 class SumPoolUnit(wiring.Component):
     """Sum of each window, channel by channel, or how many thresholds it reaches.
 
-    A window comes in as channels/lanes groups of ``layer.taps`` words of signed integers, 0 outside
-    the image, and each group gives a word: sums if ``layer.output_bits`` is 0, else codes. With
-    ``layer.relu`` only taps in the image that reach ``active`` are added, and the thresholds are
-    those for the number of such taps. After ``layer.positions`` windows comes the next round, with
-    its own constants. Latency
-    ``schedule.pool_latency``, one tap per cycle. The whole pipeline stops
-    while an output waits.
+    Windows come in as to :class:`MaxPoolUnit`, as words of signed integers, 0 outside the image.
+    They give sums if ``layer.output_bits`` is 0, else codes. With ``layer.relu`` only taps in the
+    image that reach ``active`` are added, and the thresholds are those for the number of such taps.
+    After the windows of an image comes the next round, with its own constants. Latency
+    ``schedule.pool_latency``, one tap per cycle.
 
     Parameters
     ----------
@@ -88,15 +110,16 @@ class SumPoolUnit(wiring.Component):
     thresholds : per round, channel and entry the levels; for codes
     active : per round and channel the least active input; for relu
     output_bits : width of a sum, in which all that occur must fit; for sums
+    stalls : whether outputs may have to wait; then all stops
 
     Members
     -------
-    i : In(stream of tap_layout(lanes * input_bits))
+    i : In(stream of tap_layout(lanes * input_bits), or tile_layout)
     o : Out(stream of lanes * layer.output_bits bits, or lanes * output_bits for sums)
     """
 
     def __init__(self, layer, *, lanes, input_bits, rounds=1, thresholds=None, active=None,
-                 output_bits=None):
+                 output_bits=None, stalls=True):
         _check_lanes(layer, lanes)
         positive(input_bits=input_bits, rounds=rounds)
         if (thresholds is not None) != bool(layer.output_bits):
@@ -120,51 +143,61 @@ class SumPoolUnit(wiring.Component):
         self._rounds = rounds
         self._thresholds = thresholds
         self._active = active
-        # For codes: every sum, and the threshold that none reaches.
-        largest = layer.taps << (input_bits - 1)
-        self._sum_bits = output_bits or Shape.cast(range(-largest, largest - layer.taps + 2)).width
+        self._sum_bits = output_bits or layer.sum_bits(input_bits)
         super().__init__({
-            "i": In(stream.Signature(tap_layout(lanes * input_bits))),
-            "o": Out(stream.Signature(lanes * (output_bits or layer.output_bits))),
+            "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=not stalls)),
+            "o": Out(stream.Signature(lanes * (output_bits or layer.output_bits),
+                                      always_ready=not stalls)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        layer = self._layer
-        before, _, after = pool_latency(layer, self._lanes, self._rounds)
-        en, accept = Signal(), Signal()
-        m.d.comb += [
-            en.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(en),
-            accept.eq(self.i.valid & en),
-        ]
+        layer, lanes = self._layer, self._lanes
+        before, _, after = pool_latency(layer, lanes, self._rounds)
+        en, accept = enable(m, self.i, self.o)
 
         # Stage 0: a tap arrives, the constants of its channels are asked for.
-        tap, last = counter(m, layer.taps, en=accept, name="tap")
-        ends = accept & last
+        first, last = _ends(m, layer, self.i.p, accept)
+        p = delay(m, self.i.payload, before, en=en, name="tap")
+        valid, first, last = (
+            delay(m, value, before, en=en, name=name, init=init) for name, value, init in (
+                ("valid", accept, 0), ("first", first, None), ("last", last, None)))
+        taps, active = self._integers(p[-1].data), None
         if layer.relu:
-            taps, active = self._chosen(m, en, ends)
-        else:
-            taps = self._integers(delay(m, self.i.p.data, before, en=en, name="data")[-1])
+            taps, active = self._chosen(m, en, accept, last[0], p)
 
-        # Stage ``before``: it is added.
-        valid = delay(m, accept, before, en=en, name="valid", init=0)[-1]
-        first = delay(m, tap == 0, before, en=en, name="first")[-1] if layer.taps > 1 else C(1)
-        done = valid & delay(m, last, before, en=en, name="last")[-1]
+        # Stage ``before``: it is added, and the address of its thresholds moves on.
+        fields = [signed(self._sum_bits)] * lanes
+        if layer.relu:
+            base = self._row(m, en & valid[-1], last[-1], step=layer.entries)
+            fields += [layer.address_bits(lanes, self._rounds)] * lanes
+        early = max(0, before - 1)
+        partials = Partials(
+            m, sum(Shape.cast(field).width for field in fields), places=layer.places(lanes),
+            words=layer.channels // lanes, tap=p[early], valid=(valid[early], valid[-1]), en=en)
+        kept, now = (data.View(data.StructLayout({str(n): field for n, field in
+                                                  enumerate(fields)}), value)
+                     for value in (partials.before, partials.now))
+        added = [Signal(field, name=f"added{n}") for n, field in enumerate(fields)]
+        for n in range(lanes):
+            m.d.comb += added[n].eq(Mux(first[-1], 0, kept[str(n)]) + taps[n])
+            if layer.relu:
+                m.d.comb += added[lanes + n].eq(
+                    Mux(first[-1], base, kept[str(lanes + n)]) + active[n])
+        partials.update(Cat(added))
+        done = valid[-1] & last[-1]
         m.d.comb += self.o.valid.eq(delay(m, done, 1 + after, en=en, name="done", init=0)[-1])
-        totals = []
-        for n, value in enumerate(taps):
-            total = Signal(signed(self._sum_bits), name=f"total{n}", reset_less=True)
-            with m.If(en & valid):
-                m.d.sync += total.eq(Mux(first, 0, total) + value)
-            totals.append(delay(m, total, max(0, after - 1), en=en, name=f"total{n}")[-1])
+        totals = [delay(m, now[str(n)], max(0, after - 1), en=en, name=f"total{n}")[-1]
+                  for n in range(lanes)]
         if not layer.output_bits:
             m.d.comb += self.o.payload.eq(Cat(totals))
             return m
 
         # Last stage: the thresholds are there, and compared.
-        thresholds = (self._by_count(m, en, valid, first, done, active) if layer.relu else
-                      self._by_channel(m, en, ends))
+        if layer.relu:
+            thresholds = self._by_count(m, en, [now[str(lanes + n)] for n in range(lanes)])
+        else:
+            thresholds = self._by_channel(m, en, accept, last[0])
         payload = Signal.like(self.o.payload, reset_less=True)
         m.d.comb += self.o.payload.eq(payload)
         with m.If(en):
@@ -174,9 +207,12 @@ class SumPoolUnit(wiring.Component):
                 for n, (total, levels) in enumerate(zip(totals, thresholds, strict=True))]
         return m
 
-    def _row(self, m, en, step=1):
-        return banked(m, self._layer.channels // self._lanes * step, step=step,
-                      repeats=self._layer.positions, banks=self._rounds, en=en, name="row")
+    def _row(self, m, taken, last, step=1):
+        """Address of what is stored for the channels of a tap; it goes on with ``taken``."""
+        layer = self._layer
+        en, repeats = (taken, layer.covered) if layer.is_tiled else (taken & last, layer.positions)
+        return banked(m, layer.channels // self._lanes * step, step=step, repeats=repeats,
+                      banks=self._rounds, en=en, name="row")
 
     def _rows(self, banks):
         """Per round and group, what ``banks`` holds for its channels."""
@@ -186,46 +222,40 @@ class SumPoolUnit(wiring.Component):
     def _integers(self, data):
         return [data.word_select(n, self._input_bits).as_signed() for n in range(self._lanes)]
 
-    def _chosen(self, m, en, ends):
-        """Each lane's tap, 0 if it is not active, and whether it is."""
-        width = self._input_bits + 1  # one value more: no input reaches it
+    def _chosen(self, m, en, accept, last, p):
+        """Each lane's tap, 0 if it is not active, and whether it is; ``p`` came in, by stages."""
+        width = self._layer.active_bits(self._input_bits)
         m.submodules.active = rom = Rom(
             [word([_clipped(t, width) for t in row], width) for row in self._rows(self._active)],
             width=self._lanes * width)
-        m.d.comb += [rom.address.eq(self._row(m, ends)), rom.en.eq(en)]
-        data = delay(m, self.i.p.data, rom.latency, en=en, name="data")[-1]
-        inside = C(1)
-        if self._layer.padding:
-            inside = delay(m, self.i.p.inside, rom.latency, en=en, name="inside")[-1]
+        m.d.comb += [rom.address.eq(self._row(m, accept, last)), rom.en.eq(en)]
+        compared = p[rom.latency]
+        inside = compared.inside if self._layer.padding and not self._layer.is_tiled else C(1)
         taps, active = [], []
-        for n, value in enumerate(self._integers(data)):
+        for n, value in enumerate(self._integers(compared.data)):
             reached = at_least(Cat(value, ~value[-1]), rom.entry(n, width)) & inside
             active += delay(m, reached, 1, en=en, name=f"active{n}")[1:]
-            taps += delay(m, Mux(reached, value, 0), 1, en=en, name=f"tap{n}")[1:]
+            taps += delay(m, Mux(reached, value, 0), 1, en=en, name=f"chosen{n}")[1:]
         return taps, active
 
-    def _by_channel(self, m, en, ends):
+    def _by_channel(self, m, en, accept, last):
         """Thresholds of each lane, asked for as soon as a tap arrives."""
         levels, width = self._layer.levels, self._sum_bits
         m.submodules.table = rom = Rom(
             [word([_clipped(t, width) for (entry,) in row for t in entry], width)
              for row in self._rows(self._thresholds)], width=self._lanes * levels * width)
-        m.d.comb += [rom.address.eq(self._row(m, ends)), rom.en.eq(en)]
+        m.d.comb += [rom.address.eq(self._row(m, accept, last)), rom.en.eq(en)]
         return [[rom.entry(n * levels + k, width) for k in range(levels)]
                 for n in range(self._lanes)]
 
-    def _by_count(self, m, en, valid, first, done, active):
+    def _by_count(self, m, en, addresses):
         """Thresholds of each lane, from a table of its own; its address counts active taps."""
         layer, width = self._layer, self._sum_bits
-        base = self._row(m, en & done, step=layer.entries)
         thresholds = []
-        for n in range(self._lanes):
+        for n, address in enumerate(addresses):
             words = [word([_clipped(t, width) for t in entry], width)
                      for row in self._rows(self._thresholds) for entry in row[n]]
             m.submodules[f"table{n}"] = rom = Rom(words, width=layer.levels * width)
-            address = Signal(range(len(words)), name=f"address{n}", reset_less=True)
-            with m.If(en & valid):
-                m.d.sync += address.eq(Mux(first, base, address) + active[n])
             m.d.comb += [rom.address.eq(address), rom.en.eq(en)]
             thresholds.append([rom.entry(k, width) for k in range(layer.levels)])
         return thresholds

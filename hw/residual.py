@@ -3,12 +3,12 @@
 from amaranth.hdl import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
 from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import banked, delay
+from benn_fpga.hw.pipeline import banked, delay, enable
 from benn_fpga.hw.rom import Rom
+from benn_fpga.images import signed_bits
 from benn_fpga.schedule import scale_latency
 
 __all__ = ["AddUnit", "ScaleUnit"]
@@ -18,8 +18,7 @@ class ScaleUnit(wiring.Component):
     """``((gain * x + half) >> shift) + bias`` per channel, clipped to ±layer.top.
 
     A pixel comes in as channels/lanes words. After the pixels of an image comes the next round,
-    with its own constants. Latency ``schedule.scale_latency``, one word per cycle. The whole
-    pipeline stops while an output waits.
+    with its own constants. Latency ``schedule.scale_latency``, one word per cycle.
 
     Parameters
     ----------
@@ -28,6 +27,7 @@ class ScaleUnit(wiring.Component):
     input_bits, output_bits : widths of a signed integer; the output's at least layer.integer_bits
     rounds : banks of constants
     gain, bias : per round and channel
+    stalls : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -35,7 +35,8 @@ class ScaleUnit(wiring.Component):
     o : Out(stream of lanes * output_bits bits)
     """
 
-    def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, rounds=1):
+    def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, rounds=1,
+                 stalls=True):
         positive(lanes=lanes, input_bits=input_bits, output_bits=output_bits, rounds=rounds)
         channels = layer.shape[2]
         if channels % lanes:
@@ -53,22 +54,19 @@ class ScaleUnit(wiring.Component):
         self._gain = gain
         self._bias = bias
         super().__init__({
-            "i": In(stream.Signature(lanes * input_bits)),
-            "o": Out(stream.Signature(lanes * output_bits)),
+            "i": In(stream.Signature(lanes * input_bits, always_ready=not stalls)),
+            "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
         })
 
     def elaborate(self, platform):
         m = Module()
         layer, lanes = self._layer, self._lanes
         rows, columns, channels = layer.shape
-        en, accept = Signal(), Signal()
+        en, accept = enable(m, self.i, self.o)
         payload = Signal.like(self.o.payload, reset_less=True)
         latency = scale_latency(layer, lanes, self._rounds)
         valid = delay(m, accept, latency, en=en, name="valid", init=0)[-1]
         m.d.comb += [
-            en.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(en),
-            accept.eq(self.i.valid & en),
             self.o.valid.eq(valid),
             self.o.payload.eq(payload),
         ]
@@ -93,7 +91,7 @@ class ScaleUnit(wiring.Component):
 
     def _rom(self, m, name, banks, row, en):
         """Each lane's constant of the channels in ``row``."""
-        width = max(bits_for(value, True) for bank in banks for value in bank)
+        width = signed_bits(banks)
         words = [word(bank[at:at + self._lanes], width) for bank in banks
                  for at in range(0, len(bank), self._lanes)]
         m.submodules[name] = rom = Rom(words, width=self._lanes * width)
@@ -109,6 +107,7 @@ class AddUnit(wiring.Component):
     lanes : integers of a word
     left_bits, right_bits : widths of a signed integer of ``a`` and ``b``
     output_bits : width of a sum, in which all that occur must fit
+    stalls : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -116,7 +115,7 @@ class AddUnit(wiring.Component):
     o : Out(stream of lanes * output_bits bits)
     """
 
-    def __init__(self, *, lanes, left_bits, right_bits, output_bits):
+    def __init__(self, *, lanes, left_bits, right_bits, output_bits, stalls=True):
         positive(lanes=lanes, left_bits=left_bits, right_bits=right_bits, output_bits=output_bits)
         if output_bits < max(left_bits, right_bits):
             raise ValueError(f"Output bits must be at least the {max(left_bits, right_bits)} of an "
@@ -126,15 +125,15 @@ class AddUnit(wiring.Component):
         super().__init__({
             "a": In(stream.Signature(lanes * left_bits)),
             "b": In(stream.Signature(lanes * right_bits)),
-            "o": Out(stream.Signature(lanes * output_bits)),
+            "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        en, (left, right, width) = Signal(), self._widths
+        left, right, width = self._widths
+        en = C(1) if isinstance(self.o.ready, Const) else ~self.o.valid | self.o.ready
         payload = Signal.like(self.o.payload, reset_less=True)
         m.d.comb += [
-            en.eq(~self.o.valid | self.o.ready),
             self.a.ready.eq(en & self.b.valid),
             self.b.ready.eq(en & self.a.valid),
             self.o.payload.eq(payload),

@@ -7,14 +7,10 @@ from amaranth.utils import ceil_log2
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.ram import block_attrs
 from benn_fpga.schedule import MEMORY_LATENCY
 
 __all__ = ["Rom"]
-
-# A block RAM is asked for where LUTs would be many: a bit of 64 words is one LUT6 or four LUT4, and
-# 2 Kbit are half of the smallest block (iCE40: 4 Kbit; ECP5 and 7 series: 18 Kbit).
-_BLOCK_DEPTH = 64
-_BLOCK_BITS = 2048
 
 
 class Rom(wiring.Component):
@@ -65,10 +61,8 @@ class Rom(wiring.Component):
         if depth == 1:
             m.d.comb += self.data.eq(self._words[0])
             return m
-        block = depth >= _BLOCK_DEPTH and depth * shape.width >= _BLOCK_BITS
-        attrs = {"ram_style": "block", "rom_style": "block"} if block else {}
         m.submodules.memory = mem = memory.Memory(
-            shape=shape, depth=depth, init=self._words, attrs=attrs)
+            shape=shape, depth=depth, init=self._words, attrs=block_attrs(depth, shape.width))
         port = mem.read_port()
         m.d.comb += [
             port.addr.eq(self.address),

@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
-from benn_fpga.walk import Step, Walk
+from benn_fpga.hw.ram import buffer_attrs
+from benn_fpga.walk import Walk
 
 __all__ = ["LineBuffer", "tap_layout"]
 
@@ -19,22 +20,36 @@ def tap_layout(width):
 
 
 @dataclass(frozen=True)
+class _Window:
+    """The window that is read, as signals: numbers of its :class:`~benn_fpga.walk.Step`, and how
+    many pixels later than its last the last of the next window comes."""
+
+    row: Signal
+    column: Signal
+    ends_row: Signal
+    ends_frame: Signal
+    free: Signal
+    more: Signal
+
+
+@dataclass(frozen=True)
 class _Word:
     """The word to be read next, as signals.
 
     Members
     -------
     address, inside : its place in the ring, and whether it is in the image
-    first : it starts a window
-    frees : with it ``step.free`` pixels have been read for the last time
-    step : the window
+    first, last : it starts, or ends, a window
+    frees : with it ``window.free`` pixels have been read for the last time
+    window : its window
     """
 
     address: Signal
     inside: Signal
     first: Signal
+    last: Signal
     frees: Signal
-    step: Step
+    window: _Window
 
 
 class LineBuffer(wiring.Component):
@@ -88,34 +103,43 @@ class LineBuffer(wiring.Component):
         # A pixel is read the cycle after it was written at the earliest, and its place is written
         # the cycle after it was freed at the earliest: the ports never meet at an address.
         m.submodules.memory = mem = memory.Memory(
-            shape=self.i.payload.shape(), depth=size, init=[], attrs={"no_rw_check": 1})
+            shape=self.i.payload.shape(), depth=size, init=[],
+            attrs=buffer_attrs(size, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
-        put, get, freed = Signal(), Signal(), Signal()
-
-        # Pixels held, less those that are to come and will not be needed.
-        least = -max(step.free for step in self._walk.steps)
-        held = Signal(range(least, depth + 1))
+        put, get = Signal(), Signal()
         place, _ = counter(m, size, en=put, name="place")
         _, whole = counter(m, words, en=put, name="word")
         word = self._word(m, get)
+
+        # Both change by what comes and by what is read, and neither is compared with anything.
+        # Free places, and those of pixels that are to come and will not be needed.
+        steps = self._walk.steps
+        space = Signal(range(depth + max(step.free for step in steps) + 1), init=depth)
+        # Pixels that are to come before the window may be read, less one.
+        most = max(_more(steps, n) for n in range(len(steps)))
+        lack = Signal(range(-depth - 1, most + 1), init=steps[0].last - 1)
+        came = put & whole
         m.d.comb += [
-            self.i.ready.eq(held < depth),
+            self.i.ready.eq(space != 0),
             put.eq(self.i.valid & self.i.ready),
             write.addr.eq(place),
             write.data.eq(self.i.payload),
             write.en.eq(put),
             read.addr.eq(word.address),
-            read.en.eq(get & word.inside),
-            freed.eq(get & word.frees),
+            read.en.eq(get),
         ]
-        m.d.sync += held.eq(held + (put & whole) - Mux(freed, word.step.free, 0))
+        m.d.sync += [
+            space.eq(space - came + Mux(get & word.frees, word.window.free, 0)),
+            lack.eq(lack - came + Mux(get & word.last, word.window.more, 0)),
+        ]
+        # Outside the image any word is read, and not used.
         inside = Signal()
         m.d.comb += [
             self.o.p.data.eq(Mux(inside, read.data, 0)),
             self.o.p.inside.eq(inside),
         ]
         with m.If(~self.o.valid | self.o.ready):
-            m.d.comb += get.eq(~word.first | (held >= word.step.need))
+            m.d.comb += get.eq(~word.first | lack[-1])
             m.d.sync += [self.o.valid.eq(get), inside.eq(word.inside)]
         return m
 
@@ -140,7 +164,7 @@ class LineBuffer(wiring.Component):
         ]
         with m.If(get):
             m.d.sync += first.eq(ends)
-        now = self._steps(m, get & ends)
+        now = self._windows(m, get & ends)
         address = self._address(m, now, get, part_ends, line_ends, fold_ends, group_ends, ends)
 
         inside = C(1)
@@ -150,7 +174,7 @@ class LineBuffer(wiring.Component):
         within, line, frame = ((row == r) & (column == c) for r, c in self._walk.free_at)
         frees = last_group & last_fold & part_ends & Mux(
             now.ends_frame, frame, Mux(now.ends_row, line, within))
-        return _Word(address, inside, first, frees, now)
+        return _Word(address, inside, first, ends, frees, now)
 
     def _address(self, m, now, get, part_ends, line_ends, fold_ends, group_ends, ends):
         """Place of the word to read in the ring."""
@@ -191,56 +215,63 @@ class LineBuffer(wiring.Component):
                 m.d.sync += [address.eq(after), base.eq(after), window.eq(after)]
         return address
 
-    def _steps(self, m, en):
-        """The :class:`~benn_fpga.walk.Step` of the window that is read; ``en`` goes to the next.
+    def _windows(self, m, en):
+        """The :class:`_Window` that is read; ``en`` goes to the next.
 
-        It is computed ahead: the numbers of the next window are in registers when it starts.
+        What it frees, and how many pixels later the next one ends, is the same for most windows:
+        within a row of them it depends on the column, at its end on the row. Where it changes is
+        compared with the next window's place, so that all is in registers when that starts.
         """
         layer, steps = self._layer, self._walk.steps
-        (height, width, _), (kh, kw), (rows, columns) = layer.shape, layer.kernel, layer.grid
-        stride, pad = layer.stride, layer.padding
+        (rows, columns), stride = layer.grid, layer.stride
+        frees = [step.free for step in steps]
+        shift = [any(frees[r * columns:(r + 1) * columns - 1]) for r in range(rows)]
+        within = [max(frees[c::columns]) for c in range(columns - 1)]
+        more = [_more(steps, n) for n in range(len(steps))]
+
         following = steps[1 % len(steps)]
-
-        def upto(name, largest, init):
-            """A signal for numbers up to ``largest``, of one bit at least."""
-            return Signal(range(max(2, largest + 1)), name=name, init=init)
-
-        # Row and column of the window after this one, and the pixels above its row.
         last_x, last_y = (columns - 1) * stride, (rows - 1) * stride
-        x = upto("x", last_x, following.column)
-        y = upto("y", last_y, following.row)
-        above = upto("above", last_y * width, following.row * width)
+        x, y = (Signal(range(max(2, last + 1)), name=name, init=init) for name, last, init in (
+            ("x", last_x, following.column), ("y", last_y, following.row)))
         ends_row, ends_frame = Signal(), Signal()
         m.d.comb += [ends_row.eq(x == last_x), ends_frame.eq(ends_row & (y == last_y))]
         with m.If(en):
             m.d.sync += x.eq(Mux(ends_row, 0, x + stride))
             with m.If(ends_row):
-                m.d.sync += [y.eq(Mux(ends_frame, 0, y + stride)),
-                             above.eq(Mux(ends_frame, 0, above + stride * width))]
+                m.d.sync += y.eq(Mux(ends_frame, 0, y + stride))
 
-        def first(at, scale):
-            """Of the rows (times ``scale``) or columns of a window, the first in the image."""
-            found = at - pad * scale
-            return Mux(found[-1], 0, found[:-1])
-
-        def end(at, size, kernel, scale):
-            """... and the end of them."""
-            stop = at + (kernel - pad) * scale
-            return Mux((size * scale - stop)[-1], size * scale, stop)
-
-        top, below = first(above, width), first(above + stride * width, width)
-        gone = top + Mux(below > top, first(x, 1), 0)
-        after = Mux(ends_frame, height * width, Mux(ends_row, below, Mux(
-            below > top, top + first(x + stride, 1), gone)))
-        need = end(above, height, kh, width) - width + end(x, width, kw, 1) - gone
-        values = {"row": y, "column": x, "need": need, "free": after - gone,
-                  "ends_row": ends_row, "ends_frame": ends_frame}
-        now = {}
-        for name, value in values.items():
-            largest = max(int(getattr(step, name)) for step in steps)
-            coming, now[name] = (upto(f"{when}_{name}", largest, int(getattr(step, name)))
-                                 for when, step in (("next", following), ("now", steps[0])))
-            m.d.sync += coming.eq(value)
+        def register(name, numbers, value):
+            found = Signal(range(min(0, *numbers), max(1, *numbers) + 1), name=name,
+                           init=int(numbers[0]))
             with m.If(en):
-                m.d.sync += now[name].eq(coming)
-        return Step(**now)
+                m.d.sync += found.eq(value)
+            return found
+
+        return _Window(
+            row=register("row", [0, last_y], y),
+            column=register("column", [0, last_x], x),
+            ends_row=register("ends_row", [steps[0].ends_row, 1], ends_row),
+            ends_frame=register("ends_frame", [steps[0].ends_frame, 1], ends_frame),
+            free=register("free", [*frees, 0], Mux(
+                ends_row, _number(y, stride, frees[columns - 1::columns]),
+                Mux(_number(y, stride, shift), _number(x, stride, within), 0))),
+            more=register("more", [*more, 0], Mux(
+                ends_row, _number(y, stride, more[columns - 1::columns]),
+                _number(x, stride, more[:columns - 1]))))
+
+
+def _more(steps, n):
+    """Pixels from the last of window ``n`` to the last of the next, which may be less."""
+    if n + 1 < len(steps):
+        return steps[n + 1].last - steps[n].last
+    return steps[-1].after - steps[-1].last + steps[0].last  # of the next frame
+
+
+def _number(at, step, numbers):
+    """``numbers[at // step]``, ``at`` a multiple of ``step``: it is compared with the places where
+    they change."""
+    found = C(int(numbers[-1])) if numbers else C(0)
+    for n in reversed(range(len(numbers) - 1)):
+        if numbers[n] != numbers[n + 1]:
+            found = Mux(at <= n * step, int(numbers[n]), found)
+    return found

@@ -164,7 +164,7 @@ def _interval(ends, predicted):
 def _difference(design, binary, x, frames, advance=None):
     """The first difference in any layer, as in :func:`first_difference`."""
     taps = design.manifest["taps"]
-    out = stream(design, binary, x, taps=[tap["path"] for tap in taps], advance=advance)
+    out = stream(design, binary, x, taps=taps, advance=advance)
     return first_difference(design.model, design.folding, taps, out.taps, x, frames)
 
 

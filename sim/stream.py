@@ -33,7 +33,7 @@ def stream(design, binary, x, *, alone=False, taps=(), waves=None, keep=False, a
     Parameters
     ----------
     alone : send frame 0 by itself first, so that there is one answer more than frames
-    taps : instances of layers whose outputs are recorded
+    taps : of the manifest, layers whose outputs are recorded
     waves : path of the trace to record
     keep : leave the bench's files in the folder ``run`` beside the build
     advance : called with the number of answers that came since the last call

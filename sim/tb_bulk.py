@@ -112,11 +112,13 @@ class Bench:
             self.came.clear()
             await First(self.came.wait(), _cycles(self.config["patience"]))
 
-    async def tap(self, path, beats):
+    async def tap(self, tap, beats):
+        """Record the outputs of a layer; that of a layer that never stops is always taken."""
         node = self.dut
-        for name in path.split("."):
+        for name in tap["path"].split("."):
             node = node[name]
-        valid, ready, payload = node["o__valid"], node["o__ready"], node["o__payload"]
+        valid, payload = node["o__valid"], node["o__payload"]
+        ready = node["o__ready"] if tap["has_ready"] else valid
         becomes_valid = RisingEdge(valid)
         while True:
             await self.edge
@@ -133,9 +135,9 @@ async def stream(dut):
     Clock(dut.clk, PERIOD, unit="step").start()
     await bench.reset()
     cocotb.start_soon(bench.receive())
-    taps = {path: [] for path in bench.config["taps"]}
-    for path, beats in taps.items():
-        cocotb.start_soon(bench.tap(path, beats))
+    taps = {tap["path"]: [] for tap in bench.config["taps"]}
+    for tap in bench.config["taps"]:
+        cocotb.start_soon(bench.tap(tap, taps[tap["path"]]))
     alone = bench.config["alone"]
     if alone:
         cocotb.start_soon(bench.send(bench.frames[:1]))

@@ -10,9 +10,10 @@ import draw
 import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
+from benn_fpga.hw.tiles import Tiles
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool, SumPool
-from benn_fpga.schedule import pool_latency
+from benn_fpga.schedule import max_latency, pool_latency
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
 
@@ -26,8 +27,34 @@ def pools(draw_, kind, **options):
     return layer, draw_(st.sampled_from(draw.divisors(shape[2])))
 
 
+def tile_words(layer, x, lanes, width):
+    """The words of images ``x`` in windows that do not overlap, as Tiles sends them."""
+    starts, sizes = [], (layer.grid, layer.shape, layer.kernel)
+    for grid, size, kernel in zip(*sizes, strict=False):
+        ends = [(n * layer.stride - layer.padding, kernel) for n in range(grid)]
+        starts.append([(max(0, at), min(size, at + kernel)) for at, kernel in ends])
+    words, per_pixel = [], layer.channels // lanes
+    codes = np.array(bits.stream_words(x.reshape(-1, lanes), width), object)
+    codes = codes.reshape(*x.shape[:3], per_pixel)
+    for image in codes:
+        for y, row in enumerate(image):
+            for x_, pixel in enumerate(row):
+                for top, bottom in starts[0]:
+                    for window, (left, right) in enumerate(starts[1]):
+                        if top <= y < bottom and left <= x_ < right:
+                            words += [{"data": code, "first": (y, x_) == (top, left),
+                                       "last": (y, x_) == (bottom - 1, right - 1),
+                                       "enters": x_ == left, "leaves": x_ == right - 1,
+                                       "place": window * per_pixel + n}
+                                      for n, code in enumerate(pixel)]
+    return words
+
+
 def tap_words(layer, x, lanes, width):
     """The words of the windows of images ``x``, group by group, as a line buffer sends them."""
+    if layer.is_tiled:
+        return tile_words(layer, x, lanes, width)
+
     def by_group(x):
         seen = golden.windows(layer, x, fill=0).reshape(-1, layer.taps, layer.channels // lanes,
                                                         lanes)
@@ -46,11 +73,13 @@ def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0, stall=0):
     """Unsigned outputs of the unit for images ``x``; checks the cycles if nothing waits."""
     width, output_width = widths
     count = len(x) * layer.positions * layer.channels // lanes
-    beats, = rtl.stream(dut, [(dut.i, tap_words(layer, x, lanes, width))], [(dut.o, count)],
-                        idle=idle, stall=stall, limit=20_000)
+    words = tap_words(layer, x, lanes, width)
+    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, count)], idle=idle, stall=stall,
+                        limit=20_000)
     if not idle and not stall:
         assert [beat.cycle for beat in beats] == [
-            (n + 1) * layer.taps - 1 + latency for n in range(count)]
+            n + latency for n, word in enumerate(words)
+            if word.get("last", (n + 1) % layer.taps == 0)]
     out = [(beat.payload >> (n * output_width)) & ((1 << output_width) - 1)
            for beat in beats for n in range(lanes)]
     return np.array(out).reshape(len(x), *layer.output_shape)
@@ -62,7 +91,7 @@ def test_max_pool(pool, waits, seed):
     (layer, lanes), (idle, stall) = pool, waits
     x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (2, *layer.shape))
     got = rtl_pool(MaxPoolUnit(layer, lanes=lanes), layer, x, lanes, (layer.code_bits,) * 2,
-                   1, idle=idle, stall=stall)
+                   max_latency(layer, lanes), idle=idle, stall=stall)
     assert np.array_equal(got, golden.compute(layer, {}, x))
 
 
@@ -129,9 +158,11 @@ def test_sums_and_thresholds(pool, width, rounds, waits, seed):
 @pytest.mark.parametrize("rounds", [1, 2])
 @pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize(("kernel", "padding"), [((1, 1), 0), ((2, 2), 1), ((3, 2), 1)])
-def test_latency(kernel, padding, relu, lanes, rounds):
-    layer = SumPool((3, 3, 3), kernel, 1, padding, output_bits=2, relu=relu)
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [
+    ((1, 1), 1, 0), ((2, 2), 1, 1), ((3, 2), 1, 1), ((2, 2), 2, 0), ((2, 1), 3, 0), ((3, 2), 3, 1),
+    ((5, 5), 5, 0)])
+def test_latency(kernel, stride, padding, relu, lanes, rounds):
+    layer = SumPool((5, 5, 3), kernel, stride, padding, output_bits=2, relu=relu)
     check_sum_pool(layer, lanes, 4, rounds, seed=0)
 
 
@@ -145,7 +176,7 @@ def test_outside_is_not_active():
 
 
 class Behind(wiring.Component):
-    """A pool behind a line buffer."""
+    """A pool behind a line buffer, or behind tiles."""
 
     def __init__(self, buffer, pool):
         self._buffer, self._pool = buffer, pool
@@ -161,9 +192,12 @@ class Behind(wiring.Component):
 
 
 @pytest.mark.parametrize("stall", [0, 3])
+@pytest.mark.parametrize("window", [((4, 3, 4), (3, 2), 1, 1), ((5, 7, 4), (2, 2), 2, 0),
+                                    ((5, 7, 2), (2, 2), 2, 0), ((4, 4, 2), (3, 2), 3, 1),
+                                    ((4, 2, 2), (2, 2), 3, 0)])
 @pytest.mark.parametrize("kind", ["max", "sum", "relu"])
-def test_behind_a_line_buffer(kind, stall):
-    window, rng = ((4, 3, 4), (3, 2), 1, 1), np.random.default_rng(0)
+def test_behind_what_cuts_windows(kind, window, stall):
+    rng = np.random.default_rng(0)
     if kind == "max":
         layer, bank, width = MaxPool(*window, code_bits=2), {}, 2
         x, pool = rng.integers(0, 4, (2, *layer.shape)), MaxPoolUnit(layer, lanes=2)
@@ -171,7 +205,9 @@ def test_behind_a_line_buffer(kind, stall):
         layer, width = SumPool(*window, output_bits=2, relu=kind == "relu"), 4
         bank, x = random_bank(rng, layer, 8), integers(rng, 4, (2, *layer.shape))
         pool = sum_pool(layer, 2, 4, [bank])
-    dut = Behind(LineBuffer(layer, lanes=2, element_bits=width, folds=2, groups=2), pool)
+    words = layer.channels // 2
+    dut = Behind(Tiles(layer, lanes=2, element_bits=width) if layer.is_tiled else
+                 LineBuffer(layer, lanes=2, element_bits=width, folds=words, groups=words), pool)
     expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
     beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), width))],
                         [(dut.o, len(expected))], stall=stall)

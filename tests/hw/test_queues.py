@@ -12,8 +12,7 @@ import draw
 import rtl
 from benn_fpga.flow import Flow
 from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.hw.joints import Gate
-from benn_fpga.hw.member import Member, front
+from benn_fpga.hw.member import Member, feed
 from benn_fpga.schedule import latencies, pace, schedule
 from benn_fpga.stages import stages
 
@@ -30,14 +29,8 @@ class Engine(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.member = member = self._member
-        taps = front(m, 0, self._first, self._bits, wiring.flipped(self.i))
-        m.submodules.gate = gate = Gate(taps.payload.shape(), count=self._first.reads)
-        wiring.connect(m, taps, gate.i)
+        feed(m, self._first, self._bits, wiring.flipped(self.i), [member])
         wiring.connect(m, member.o, wiring.flipped(self.o))
-        m.d.comb += [
-            gate.room.eq(member.room), member.take.eq(gate.take), gate.o.ready.eq(member.i.ready),
-            member.i.payload.eq(gate.o.p.data), member.i.valid.eq(gate.o.valid),
-        ]
         return m
 
 

@@ -13,7 +13,7 @@ from benn_fpga.spec import Fold, Folding
 __all__ = ["CASES", "case", "changed", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
-# one beat and everything unrolled.
+# one beat and everything unrolled; a residual, in rounds; every other way to read pixels.
 CASES = {
     "folded": ({"members": 4, "vote_weights": [1, 2, -1, 3], "encoder": "thermometer"},
                Folding((Fold(3, 24), Fold(2, 3), Fold(1, 2)), 2, 32)),
@@ -22,12 +22,16 @@ CASES = {
                Folding((Fold(2, 7), Fold(5, 2)), 1, 24)),
     "unrolled": ({"members": 2, "shape": (5,), "hidden": (4,), "classes": 3, "per_value": True},
                  Folding((Fold(4, 5), Fold(3, 4)), 2, 64)),
+    "residual": draw.residual(members=2),
+    "pools": draw.pools(),
 }
 
 
 def case(name):
-    options, folding = CASES[name]
-    return draw.random_model(np.random.default_rng(3), **options), folding
+    made, folding = CASES[name]
+    if isinstance(made, dict):
+        made = draw.random_model(np.random.default_rng(3), **made)
+    return made, folding
 
 
 def make(directory, model, folding):

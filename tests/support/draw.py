@@ -21,7 +21,7 @@ from benn_fpga.spec import (
 )
 from benn_fpga.stages import Stage
 
-__all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled",
+__all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled", "pools",
            "random_arrays", "random_ensemble", "random_folding", "random_frames", "random_model",
            "random_table", "residual", "ten", "wide_models", "windows"]
 
@@ -340,6 +340,22 @@ def residual(members=1, vote="soft"):
     folds = ((4, 2), (1, 1), (1, 1), (4, 4), (1, 1), (1, 1), (1, 1), (3, 4))
     model = random_ensemble(np.random.default_rng(0), encoder, layers, members=members, vote=vote)
     return model, Folding(tuple(Fold(*fold) for fold in folds), 1, 64)
+
+
+def pools():
+    """A network with windows that overlap and do not, one tap here and there, a pool of the whole
+    image; three engines, a bus that does not divide the frame, a hard vote."""
+    encoder = Encoder("thermometer", (9, 7, 1), 3, np.array([[1, 4, 6]], np.int32))
+    layers = (Conv((9, 7, 3), (3, 2), 1, 1, outputs=4),
+              MaxPool((9, 8, 4), (2, 2), 2),
+              Conv((4, 4, 4), (3, 3), 1, 1, outputs=6, output_bits=0, groups=2),
+              SumPool((4, 4, 6), (2, 2), 1, 1, output_bits=2, relu=True),
+              Conv((5, 5, 6), (1, 1), 2, outputs=4, input_bits=2, output_bits=0),
+              SumPool((3, 3, 4), (3, 3), 3, output_bits=1, relu=True),
+              Dense(4, 4, output_bits=0))
+    folds = ((2, 3), (2, 1), (1, 2), (3, 1), (2, 3), (2, 1), (2, 4))
+    model = random_ensemble(np.random.default_rng(1), encoder, layers, members=3, vote="hard")
+    return model, Folding(tuple(Fold(*fold) for fold in folds), 3, 32)
 
 
 @st.composite
