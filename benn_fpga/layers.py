@@ -248,6 +248,12 @@ class _Window(_Layer):
         return math.prod(self.grid)
 
     @property
+    def spacing(self):
+        """Rows and columns from a window to the next; where there is but one, at least its own."""
+        return tuple(self.stride if count > 1 else max(self.stride, kernel)
+                     for count, kernel in zip(self.grid, self.kernel, strict=True))
+
+    @property
     def channels(self):
         return self.shape[2]
 
@@ -302,15 +308,16 @@ class _Pool(_Window):
     @property
     def is_tiled(self):
         """Whether windows, of some taps, do not overlap: then pixels need not be kept."""
-        return self.taps > 1 and self.stride >= max(self.kernel)
+        return self.taps > 1 and all(
+            space >= kernel for space, kernel in zip(self.spacing, self.kernel, strict=True))
 
     @property
     def covered(self):
         """Pixels that are in a window, if that is tiled."""
         return math.prod(
-            sum(min(size, start + kernel) - max(0, start) for start in
-                range(-self.padding, grid * self.stride - self.padding, self.stride))
-            for size, kernel, grid in zip(self.shape, self.kernel, self.grid, strict=False))
+            sum(min(size, n * self.stride - self.padding + kernel)
+                - max(0, n * self.stride - self.padding) for n in range(count))
+            for size, kernel, count in zip(self.shape, self.kernel, self.grid, strict=False))
 
     def places(self, lanes):
         """Words of ``lanes`` channels in which partial results are held."""

@@ -51,7 +51,8 @@ class Tiles(wiring.Component):
 
     def __init__(self, layer, *, lanes, element_bits):
         positive(lanes=lanes, element_bits=element_bits)
-        if layer.stride < max(layer.kernel):
+        if any(space < kernel for space, kernel in
+               zip(layer.spacing, layer.kernel, strict=True)):
             raise ValueError(f"Windows of {layer.kernel[0]}x{layer.kernel[1]} overlap at stride "
                              f"{layer.stride}")
         if layer.channels % lanes:
@@ -91,17 +92,18 @@ class Tiles(wiring.Component):
     def _axis(self, m, n, name, en):
         """Follow the rows (``n`` 0) or the columns; ``en`` goes to the next."""
         layer = self._layer
-        size, kernel, grid, stride = layer.shape[n], layer.kernel[n], layer.grid[n], layer.stride
+        size, kernel, grid, space = (sizes[n] for sizes in (layer.shape, layer.kernel, layer.grid,
+                                                            layer.spacing))
         at, ends = counter(m, size, en=en, name=name)
         # Place in the window; those behind the last window count on from it.
-        phase = Signal(range(max(2, stride)), name=f"{name}_phase", init=layer.padding)
+        phase = Signal(range(max(2, space)), name=f"{name}_phase", init=layer.padding)
         with m.If(en):
-            m.d.sync += phase.eq(Mux(phase == stride - 1, 0, phase + 1))
+            m.d.sync += phase.eq(Mux(phase == space - 1, 0, phase + 1))
             with m.If(ends):
                 m.d.sync += phase.eq(layer.padding)
-        kept = phase < kernel if kernel < stride else C(1)
-        if size + layer.padding > grid * stride:
-            kept &= at < grid * stride - layer.padding
+        kept = phase < kernel if kernel < space else C(1)
+        if size + layer.padding > grid * space:
+            kept &= at < grid * space - layer.padding
         first = (phase == 0) | (at == 0) if layer.padding else phase == 0
         return _Axis(kept, first, (phase == kernel - 1) | ends, ends)
 

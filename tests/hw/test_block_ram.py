@@ -1,7 +1,6 @@
 """Memories become block RAM when Yosys synthesises them for ECP5 and for the 7 series."""
 
 import json
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,12 +8,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from amaranth.back import verilog
+from amaranth.back.verilog import convert as to_verilog
 from amaranth.hdl import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 import draw
+import verilog
 from benn_fpga.design import TOP
 from benn_fpga.hw import emit
 from benn_fpga.hw.joints import Fifo, ReplayBuffer
@@ -106,8 +106,8 @@ PARTS = LARGE | SMALL | {
 def convert(name, part):
     """Its Verilog; ports that are constants are left out."""
     ports = [Value.cast(port) for _, _, port in part.signature.flatten(part)]
-    return verilog.convert(part, name=name, emit_src=False,
-                           ports=[port for port in ports if isinstance(port, Signal)])
+    return to_verilog(part, name=name, emit_src=False,
+                      ports=[port for port in ports if isinstance(port, Signal)])
 
 
 @cache
@@ -133,13 +133,7 @@ def design():
 
 def memories(text):
     """The memories of a Verilog, by path."""
-    found = {}
-    for line in text.splitlines():
-        if start := re.match(r"module \\?(\S+?) ?\(", line):
-            path = start[1].removeprefix(f"{TOP}.")
-        if size := re.match(r" *reg \[(\d+):0\] (\S+) \[(\d+):0\];", line):
-            found[f"{path}.{size[2]}"] = Memory(int(size[1]) + 1, int(size[3]) + 1)
-    return found
+    return {path: Memory(bits, words) for path, (words, bits) in verilog.memories(text).items()}
 
 
 def synthesise(directory, command, text):

@@ -1,4 +1,6 @@
 # amaranth: UnusedElaboratable=no
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from amaranth.hdl import Assert, Module, Mux, Signal
@@ -20,8 +22,9 @@ def layers(draw, channels=4):
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     padding = draw(st.integers(0, min(kernel) - 1))
     shape = tuple(draw(st.integers(max(1, k - 2 * padding), 9)) for k in kernel)
-    return MaxPool((*shape, draw(st.integers(1, channels))), kernel,
-                   draw(st.integers(max(kernel), 5)), padding, code_bits=2)
+    layer = MaxPool((*shape, draw(st.integers(1, channels))), kernel, draw(st.integers(1, 5)),
+                    padding, code_bits=2)
+    return layer if layer.is_tiled else replace(layer, stride=draw(st.integers(max(kernel), 5)))
 
 
 def ref_tiles(layer, x, lanes):
@@ -100,7 +103,8 @@ class Counts(wiring.Component):
 @pytest.mark.parametrize("layer", [
     MaxPool((4, 5, 2), (2, 2), 2), MaxPool((4, 5, 1), (2, 2), 2), MaxPool((5, 5, 1), (3, 1), 3),
     MaxPool((4, 4, 1), (3, 2), 3, 1), MaxPool((3, 3, 3), (3, 3), 3), MaxPool((3, 3, 1), (3, 3), 3),
-    MaxPool((3, 2, 2), (2, 1), 2)], ids=str)
+    MaxPool((3, 2, 2), (2, 1), 2), MaxPool((3, 3, 2), (3, 3)), MaxPool((4, 5, 2), (4, 2), 2)],
+    ids=str)
 def test_partials(layer, idle, stall):
     """Every word is kept until its window goes on, and the ports of the memory never meet."""
     words, counts, expected = layer.channels, {}, []
@@ -115,4 +119,4 @@ def test_partials(layer, idle, stall):
 
 def test_windows_must_not_overlap():
     with pytest.raises(ValueError, match=r"^Windows of 3x2 overlap at stride 2$"):
-        Tiles(MaxPool((4, 4, 2), (3, 2), 2), lanes=1, element_bits=1)
+        Tiles(MaxPool((5, 4, 2), (3, 2), 2), lanes=1, element_bits=1)
