@@ -402,8 +402,8 @@ def generate(args):
         facts.append((f"frames per second at {args.clock:g} MHz",
                       f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", args.output))
-    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory", ">lines or sums",
-               ">queued pixels")
+    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory",
+               ">line buffer or sums", ">queued pixels")
     return Outcome(data, [console.table("Layers of each engine", columns, rows),
                           console.table("Design", ("", ""), facts)])
 

@@ -66,8 +66,8 @@ def describe(model, folding):
         "gears": gears,
         "memory_bits": {"constants": _constants(model, folding, widths, read),
                         "buffers": _buffers(units, layers, queues, folding),
-                        "gears": sum(gear["bits"] * (folding.parallel if gear["to"] else 1)
-                                     for gear in gears)},
+                        "gears": sum(found["bits"] * (folding.parallel if found["to"] else 1)
+                                     for found in gears)},
         "score_bits": model.score_bits,
         "total_bits": model.total_bits,
         "weight_bits": model.weight_bits,
@@ -76,7 +76,7 @@ def describe(model, folding):
         "predicted": {
             "cycles_per_frame": timing.cycles_per_frame,
             "latency_cycles": timing.latency_cycles,
-            "stages": timing.stages,
+            "stages": dict(timing.stages),
         },
         "frame": {"bytes": model.encoder.values, "beats": frame_beats(model.encoder, folding.bus)},
         "answer": {
@@ -142,7 +142,7 @@ def _gear(source, n, port, i, o, frame, element_bits):
 
 
 def _constants(model, folding, widths, read):
-    """Bits of weights, thresholds, biases and gains, as the hardware stores them."""
+    """Bits of weights, thresholds, biases and gains, each as wide as the hardware stores it."""
     total = 0
     for n, layer in enumerate(model.layers):
         total += len(model.members) * layer.stored_bits

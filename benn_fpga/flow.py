@@ -4,7 +4,7 @@ All engines of a design do the same in the same cycles, so one of them is follow
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import count, cycle
 
 from benn_fpga import timing
@@ -243,7 +243,7 @@ class Flow:
         if first.is_dense or self.rounds == 1:
             return i
         chunks = first.pixels_in * first.words_in
-        return self._add(timing.ring, i, chunks, self.rounds, 2 * chunks)
+        return self._add(timing.ring, i, chunks, self.rounds)
 
     def paced(self, frames, cycles):
         """Frames, or rounds of them, whose words come evenly, each in so many cycles."""
@@ -317,7 +317,7 @@ def supplies(model, folding):
     return found
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def alone(stage, supply=None):
     """Cycles per frame of a stage that waits for no others but those that supply it.
 

@@ -100,6 +100,7 @@ def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
         fewer = " or run fewer members in parallel" if parallel > 1 else ""
         raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
                         f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
+
     def fits(cycles):
         try:
             return parallel * _lanes(model, fold_for_cycles(model, cycles, parallel, bus)) <= lanes

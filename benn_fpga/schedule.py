@@ -12,7 +12,9 @@ outputs/PE and SF = inputs/SIMD. Then
   (:class:`~benn_fpga.flow.Flow`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from benn_fpga.answer import answer_beats
 from benn_fpga.flow import Flow, alone, supplies
@@ -127,13 +129,13 @@ class Schedule:
     queues : depth in pixels of the queue before each port (layer, source) behind a window
     """
 
-    stages: dict[str, int]
+    stages: Mapping[str, int]
     cycles_per_frame: int
     latency_cycles: int
     xnor_lanes: int
     xnor_gates: int
     error_depth: int
-    queues: dict[tuple[int, int], int]
+    queues: Mapping[tuple[int, int], int]
 
 
 def latencies(model, folding):
@@ -190,7 +192,7 @@ def schedule(model, folding):
            model.vote, folding)
     if key not in _found:
         if len(_found) >= 4:
-            _found.clear()
+            del _found[next(iter(_found))]
         _found[key] = _schedule(model, folding)
     return _found[key]
 
@@ -222,5 +224,5 @@ def _schedule(model, folding):
     # The first answer may be known before its frame has come in whole; it waits for the error flag.
     voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
     # Behind the vote come the record and the port's buffer.
-    return Schedule(busy, cycles, voted + 2,
-                    folding.parallel * lanes, folding.parallel * gates, held, depths)
+    return Schedule(MappingProxyType(busy), cycles, voted + 2, folding.parallel * lanes,
+                    folding.parallel * gates, held, MappingProxyType(depths))

@@ -4,7 +4,7 @@ A word holds some elements of one pixel; the output of a dense layer is one pixe
 products reads SIMD elements in a word and gives PE in one, all others read and give PE channels.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from benn_fpga.layers import Conv, Dense, MaxPool, SumPool
@@ -15,9 +15,9 @@ __all__ = ["Stage", "consumers", "input_bits", "integer_bits", "stages", "stalls
 
 @dataclass(frozen=True)
 class Stage:
-    """Layer ``n`` and its fold."""
+    """Layer ``n`` and its fold; what it does depends on these alone."""
 
-    n: int
+    n: int = field(compare=False)
     layer: object
     fold: object
 

@@ -122,9 +122,9 @@ def emit(i, o, sizes):
         left = o.taken[-1]
 
 
-def ring(i, o, chunks, replays, places):
+def ring(i, o, chunks, replays):
     """hw.joints.ReplayBuffer: frames of ``chunks`` words, each sent ``replays`` times."""
-    puts, gets, got = [], [], 0
+    puts, gets, got, places = [], [], 0, 2 * chunks
 
     def put(n):
         """Take word ``n``, if it is offered and its place is known to be free."""

@@ -12,7 +12,8 @@ from benn_fpga.hw.ensemble import Ensemble
 
 __all__ = ["generate"]
 
-# Yosys reads a block of n statements in a time that grows with n^2.
+# Yosys reads a block of n statements in a time that grows with n^2. Yosys and Verilator read a
+# memory that several blocks fill.
 _STATEMENTS = 256
 
 

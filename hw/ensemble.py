@@ -90,12 +90,15 @@ class Ensemble(wiring.Component):
 
     ::
 
-        s_axis -> skid -> guard -> encoder -> gearbox -> buffer -> fork -+-> engine 0 -+
-                            |                                            +-> engine 1 -+-> voter
-                            |                                            +-> ...      -+     |
-                            +-- error flags --------------------------------------------> port
-                                                                                              |
-                                                                                           m_axis
+        s_axis -> skid -> guard -> encoder -> gearbox -> front -+-> engine 0 -+
+                            |                                   +-> engine 1 -+-> voter
+                            |                                   +-> ...      -+     |
+                            +-- error flags -----------------------------------> port
+                                                                                     |
+                                                                                  m_axis
+
+    The front of a dense first layer is a ring of frames and a fork. That of another cuts windows
+    (line buffer or tiles), and a gate and a register lead what is read to all engines at once.
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
     frames each takes ``schedule(model, folding).cycles_per_frame`` cycles.

@@ -84,7 +84,8 @@ def _gate(m, stage, source):
 
 
 def _convey(m, source, sink):
-    """Connect a stream of words or taps to one of less; a word alone is a tap in the image."""
+    """Connect a stream of words or taps, without the fields that the sink does not have; a word
+    alone is a tap in the image."""
     known, wanted = source.payload, sink.payload
     word = known.data if isinstance(known, data.View) else known
     if not isinstance(wanted, data.View):

@@ -16,5 +16,5 @@ def block_attrs(depth, width):
 
 
 def buffer_attrs(depth, width):
-    """... of one whose two ports never meet at an address, so that none needs to win."""
+    """... of one of which a word that is being written is never used: neither port need win."""
     return {**block_attrs(depth, width), "no_rw_check": 1}

@@ -39,7 +39,8 @@ class Tiles(wiring.Component):
 
     Parameters
     ----------
-    layer : with shape, kernel, stride, padding and grid; its windows do not overlap
+    layer : with shape, channels, kernel, stride, spacing, padding and grid; its windows do not
+        overlap
     lanes : channels of a word
     element_bits : bits of an element
 

@@ -65,7 +65,7 @@ class LineBuffer(wiring.Component):
 
     Parameters
     ----------
-    layer : with shape, kernel, stride, padding and grid
+    layer : with shape, channels, kernel, taps, stride, padding and grid
     lanes : elements of a word
     element_bits : bits of an element
     folds, groups : see above
@@ -101,7 +101,8 @@ class LineBuffer(wiring.Component):
         words, depth = self._words, self._walk.places
         size = depth * words
         # A pixel is read the cycle after it was written at the earliest, and its place is written
-        # the cycle after it was freed at the earliest: the ports never meet at an address.
+        # the cycle after it was freed at the earliest: the ports meet at an address at most where a
+        # tap is outside the image, and that word is not used.
         m.submodules.memory = mem = memory.Memory(
             shape=self.i.payload.shape(), depth=size, init=[],
             attrs=buffer_attrs(size, len(self.i.payload)))
@@ -111,7 +112,7 @@ class LineBuffer(wiring.Component):
         _, whole = counter(m, words, en=put, name="word")
         word = self._word(m, get)
 
-        # Both change by what comes and by what is read, and neither is compared with anything.
+        # Both change by what comes and by what is read; one is compared with 0, of one the sign is.
         # Free places, and those of pixels that are to come and will not be needed.
         steps = self._walk.steps
         space = Signal(range(depth + max(step.free for step in steps) + 1), init=depth)
@@ -261,7 +262,8 @@ class LineBuffer(wiring.Component):
 
 
 def _more(steps, n):
-    """Pixels from the last of window ``n`` to the last of the next, which may be less."""
+    """Pixels from the last of window ``n`` to the last of the next; negative where the next row of
+    windows is cut off below as well."""
     if n + 1 < len(steps):
         return steps[n + 1].last - steps[n].last
     return steps[-1].after - steps[-1].last + steps[0].last  # of the next frame

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 from amaranth.hdl import Assert, Module
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 import rtl
@@ -102,6 +102,44 @@ def test_what_has_a_place_never_waits(count, depth, idle, stall):
         assert cycles[0] == 2
         if depth * count >= 4:  # enough for the cycles until a place is seen to be free
             assert cycles == list(range(2, 2 + len(sent)))
+
+
+class Marked(wiring.Component):
+    """A gate before a queue that takes what is marked, a block of ``count`` beats at a time."""
+
+    def __init__(self, *, count, depth):
+        shape = data.StructLayout({"data": 7, "last": 1})
+        self.gate = Gate(shape, count=count, marked=True)
+        self.queue = Fifo(7, count=count, depth=depth)
+        super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.gate, m.submodules.queue = gate, queue = self.gate, self.queue
+        wiring.connect(m, wiring.flipped(self.i), gate.i)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        m.d.comb += [
+            gate.o.ready.eq(1),
+            queue.i.payload.eq(gate.o.p.data),
+            queue.i.valid.eq(gate.o.valid & gate.o.p.last),
+            gate.room.eq(queue.room),
+            queue.take.eq(gate.take),
+        ]
+        return m
+
+
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize(("count", "depth"), [(1, 1), (2, 3), (3, 1)])
+def test_marked_gate(count, depth, idle, stall):
+    """Only what is marked waits for a place, and none is lost."""
+    rng, sent = random.Random(0), []
+    for _ in range(20):
+        sent += [{"data": rng.getrandbits(7), "last": 0} for _ in range(rng.randrange(4))]
+        sent += [{"data": rng.getrandbits(7), "last": 1} for _ in range(count)]
+    expected = [beat["data"] for beat in sent if beat["last"]]
+    got, _ = rtl_joint(Marked(count=count, depth=depth), sent, len(expected), idle=idle,
+                       stall=stall)
+    assert got == expected
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)

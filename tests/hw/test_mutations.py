@@ -137,6 +137,18 @@ FAULTS = {
     "partial sum of another window": (
         "test_pool.py::test_behind_what_cuts_windows[sum-window1-0]", "benn_fpga.hw.tiles",
         "read.addr.eq(place[0])", "read.addr.eq(place[1])"),
+    "tile left over from before a reset": (
+        "test_tiles.py::test_reset[3]", "benn_fpga.hw.tiles",
+        "init=layer.padding)", "init=layer.padding, reset_less=True)"),
+    "window left over from before a reset": (
+        "test_window.py::test_reset[7]", "benn_fpga.hw.window",
+        "init=steps[0].last - 1)", "init=steps[0].last - 1, reset_less=True)"),
+    "gate that lets all pass but the last pixels": (
+        "test_joints.py::test_marked_gate[3-1-0-3]", "benn_fpga.hw.joints",
+        "starts = counted & (beat == 0)", "starts = ~counted & (beat == 0)"),
+    "partial sum that is read again in a stall": (
+        "test_pool.py::test_stalled_partials", "benn_fpga.hw.tiles",
+        "read.en.eq(en & valid[0] & enters[0])", "read.en.eq(valid[0] & enters[0])"),
     "partial sum that is not kept": (
         "test_pool.py::test_behind_what_cuts_windows[sum-window2-0]", "benn_fpga.hw.tiles",
         "self._active & leaves[1]", "self._active & enters[1]"),

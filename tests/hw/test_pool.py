@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import draw
 import rtl
+import tiles
 from benn_fpga import bits, golden
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.tiles import Tiles
@@ -27,33 +28,10 @@ def pools(draw_, kind, **options):
     return layer, draw_(st.sampled_from(draw.divisors(shape[2])))
 
 
-def tile_words(layer, x, lanes, width):
-    """The words of images ``x`` in windows that do not overlap, as Tiles sends them."""
-    starts, sizes = [], (layer.grid, layer.shape, layer.kernel)
-    for grid, size, kernel in zip(*sizes, strict=False):
-        ends = [(n * layer.stride - layer.padding, kernel) for n in range(grid)]
-        starts.append([(max(0, at), min(size, at + kernel)) for at, kernel in ends])
-    words, per_pixel = [], layer.channels // lanes
-    codes = np.array(bits.stream_words(x.reshape(-1, lanes), width), object)
-    codes = codes.reshape(*x.shape[:3], per_pixel)
-    for image in codes:
-        for y, row in enumerate(image):
-            for x_, pixel in enumerate(row):
-                for top, bottom in starts[0]:
-                    for window, (left, right) in enumerate(starts[1]):
-                        if top <= y < bottom and left <= x_ < right:
-                            words += [{"data": code, "first": (y, x_) == (top, left),
-                                       "last": (y, x_) == (bottom - 1, right - 1),
-                                       "enters": x_ == left, "leaves": x_ == right - 1,
-                                       "place": window * per_pixel + n}
-                                      for n, code in enumerate(pixel)]
-    return words
-
-
 def tap_words(layer, x, lanes, width):
     """The words of the windows of images ``x``, group by group, as a line buffer sends them."""
     if layer.is_tiled:
-        return tile_words(layer, x, lanes, width)
+        return tiles.tile_words(layer, x, lanes, width)
 
     def by_group(x):
         seen = golden.windows(layer, x, fill=0).reshape(-1, layer.taps, layer.channels // lanes,
@@ -164,6 +142,12 @@ def test_sums_and_thresholds(pool, width, rounds, waits, seed):
 def test_latency(kernel, stride, padding, relu, lanes, rounds):
     layer = SumPool((5, 5, 3), kernel, stride, padding, output_bits=2, relu=relu)
     check_sum_pool(layer, lanes, 4, rounds, seed=0)
+
+
+def test_stalled_partials():
+    """One column, so that a window's sum is read with every pixel, also while all stands still."""
+    layer = SumPool((4, 4, 1), (2, 1), 2, output_bits=2, relu=True)
+    check_sum_pool(layer, 1, 4, 2, seed=0, stall=3)
 
 
 def test_outside_is_not_active():

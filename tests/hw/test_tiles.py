@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtl
+import tiles
 from benn_fpga import bits
 from benn_fpga.hw.pipeline import enable
 from benn_fpga.hw.tiles import Partials, Tiles, tile_layout
@@ -27,30 +28,9 @@ def layers(draw, channels=4):
     return layer if layer.is_tiled else replace(layer, stride=draw(st.integers(max(kernel), 5)))
 
 
-def ref_tiles(layer, x, lanes):
-    """Window by window, the words that Tiles must send; sorted as the pixels come."""
-    words, found = layer.channels // lanes, []
-    codes = np.array(bits.stream_words(x.reshape(-1, lanes), 2)).reshape(*x.shape[:3], words)
-    (height, width, _), (kh, kw), stride, pad = (layer.shape, layer.kernel, layer.stride,
-                                                 layer.padding)
-    for frame in range(len(x)):
-        for row in range(layer.grid[0]):
-            for column in range(layer.grid[1]):
-                pixels = [(y, c) for y in range(row * stride - pad, row * stride - pad + kh)
-                          for c in range(column * stride - pad, column * stride - pad + kw)
-                          if 0 <= y < height and 0 <= c < width]
-                lefts = min(c for _, c in pixels), max(c for _, c in pixels)
-                found += [((frame, y, c, n), {
-                    "data": int(codes[frame, y, c, n]),
-                    "first": int((y, c) == pixels[0]), "last": int((y, c) == pixels[-1]),
-                    "enters": int(c == lefts[0]), "leaves": int(c == lefts[1]),
-                    "place": column * words + n}) for y, c in pixels for n in range(words)]
-    return [payload for _, payload in sorted(found, key=lambda item: item[0])]
-
-
 def check_tiles(layer, lanes, **waits):
     x = np.random.default_rng(0).integers(0, 4, (2, *layer.shape))
-    expected = ref_tiles(layer, x, lanes)
+    expected = tiles.tile_words(layer, x, lanes, 2)
     dut = Tiles(layer, lanes=lanes, element_bits=2)
     beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, lanes), 2))],
                         [(dut.o, len(expected))], **waits)
@@ -108,13 +88,23 @@ class Counts(wiring.Component):
 def test_partials(layer, idle, stall):
     """Every word is kept until its window goes on, and the ports of the memory never meet."""
     words, counts, expected = layer.channels, {}, []
-    taps = ref_tiles(layer, np.zeros((3, *layer.shape), np.int64), 1)
+    taps = tiles.tile_words(layer, np.zeros((3, *layer.shape), np.int64), 1, 1)
     for tap in taps:
         counts[tap["place"]] = 1 if tap["first"] else counts[tap["place"]] + 1
         expected.append(counts[tap["place"]])
     dut = Counts(layer.places(1), words)
     beats, = rtl.stream(dut, [(dut.i, taps)], [(dut.o, len(taps))], idle=idle, stall=stall)
     assert [beat.payload for beat in beats] == expected
+
+
+@pytest.mark.parametrize("reset_at", [1, 2, 3, 5, 6])
+def test_reset(reset_at):
+    layer = MaxPool((2, 4, 1), (2, 2), 2, code_bits=2)
+    x = np.random.default_rng(0).integers(0, 4, (1, *layer.shape))
+    dut = Tiles(layer, lanes=1, element_bits=2)
+    expected = tiles.tile_words(layer, x, 1, 2)
+    got = rtl.after_reset(dut, bits.stream_words(x.reshape(-1, 1), 2), reset_at=reset_at)
+    assert [{key: beat.payload[key] for key in expected[0]} for beat in got] == expected
 
 
 def test_windows_must_not_overlap():

@@ -166,3 +166,16 @@ def test_manifest():
         for layer, stage in zip(layers, stages(model, folding), strict=True):
             if "line_buffer" in layer:
                 assert layer["line_buffer"]["words"] <= largest(stage.layer) * stage.words_in
+
+
+@pytest.mark.parametrize("reset_at", [1, 4, 7, 12, 20])
+def test_reset(reset_at):
+    """After it all is as at the start, to the cycle."""
+    layer = GEOMETRIES["same"]
+    x = np.random.default_rng(0).integers(0, 2, (2, *layer.shape))
+    words, expected = pixel_words(layer, x, 1), window_words(layer, x, 1, 1, 1)
+    fresh, dut = (LineBuffer(layer, lanes=1, element_bits=1, folds=1) for _ in range(2))
+    beats, = rtl.stream(fresh, [(fresh.i, words)], [(fresh.o, len(expected))])
+    got = rtl.after_reset(dut, words, reset_at=reset_at, count=len(expected))
+    assert [beat.payload.data for beat in got] == expected
+    assert [beat.cycle - reset_at - 1 for beat in got] == [beat.cycle for beat in beats]

@@ -102,8 +102,9 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     return [transfers[id(port)] for port, _ in sinks]
 
 
-def after_reset(dut, payloads, *, reset_at):
-    """What comes out of ``dut`` for ``payloads`` sent, without pauses, right after a reset.
+def after_reset(dut, payloads, *, reset_at, count=None):
+    """What comes out of ``dut`` for ``payloads`` sent, without pauses, right after a reset; as many
+    as these are, or ``count``.
 
     Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
     """
@@ -112,7 +113,7 @@ def after_reset(dut, payloads, *, reset_at):
     async def bench(ctx):
         ctx.set(dut.o.ready, 1)
         sent, cycle = 0, 0
-        while len(got) < len(payloads):
+        while len(got) < (count or len(payloads)):
             ctx.set(reset, cycle == reset_at)
             ctx.set(dut.i.valid, sent < len(payloads))
             ctx.set(dut.i.payload, payloads[min(sent, len(payloads) - 1)])
@@ -124,7 +125,7 @@ def after_reset(dut, payloads, *, reset_at):
             elif valid and cycle > reset_at:
                 got.append(Beat(cycle, payload))
             cycle += 1
-            assert cycle < 1000, f"hang: {len(got)} of {len(payloads)} came out"
+            assert cycle < 1000, f"hang: only {len(got)} came out"
 
     _simulate(ResetInserter(reset)(dut), bench)
     return got
