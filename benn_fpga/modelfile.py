@@ -67,7 +67,7 @@ def _read(file):
     shape = _list(encoder, "shape", int)
     if levels[0] > _product(shape) or levels[1] > 256:
         raise BennError("encoder thresholds do not fit its shape; the file is damaged")
-    layers = tuple(kinds.from_json(item) for item in _list(header, "layers", dict))
+    layers = tuple(_layer(n, item) for n, item in enumerate(_list(header, "layers", dict)))
     members = header["members"]
     if not isinstance(members, int) or not 1 <= members <= MAX_MEMBERS:
         raise BennError(f"members must be 1 to {MAX_MEMBERS}, not {members!r}")
@@ -134,6 +134,13 @@ def _refuse(constant):
 def _finite(text):
     """JSON has no infinity, but 1e999 is read as one."""
     return float(text) if math.isfinite(float(text)) else _refuse(text)
+
+
+def _layer(n, item):
+    try:
+        return kinds.from_json(item)
+    except BennError as error:
+        raise BennError(f"layer {n}: {error}; the file is damaged") from None
 
 
 def _list(obj, key, kind):

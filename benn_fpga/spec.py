@@ -325,12 +325,15 @@ class Folding:
     def check(self, model):
         """Raise unless this folding fits ``model``; returns itself."""
         if len(self.layers) != len(model.layers):
-            raise BennError(f"Folding has {len(self.layers)} layers, "
-                            f"but the model has {len(model.layers)}")
+            kinds = ", ".join(f"{n} {layer.kind}" for n, layer in enumerate(model.layers[:8]))
+            raise BennError(f"Folding has {len(self.layers)} layers, but the model has "
+                            f"{len(model.layers)} ({kinds}{', ...' * (len(model.layers) > 8)}); "
+                            f"give each of them")
         for n, (fold, layer) in enumerate(zip(self.layers, model.layers, strict=True)):
             outputs, inputs = layer.foldable
-            _divides(f"PE {fold.pe}", fold.pe, *outputs, n)
-            _divides(f"SIMD {fold.simd}", fold.simd, *inputs, n)
+            where = f"layer {n} ({layer.kind})"
+            _divides(f"PE {fold.pe}", fold.pe, *outputs, where)
+            _divides(f"SIMD {fold.simd}", fold.simd, *inputs, where)
         members = len(model.members)
         _divides(f"Parallel {self.parallel}", self.parallel, members, "members")
         return self
@@ -372,11 +375,11 @@ def _bits(width):
     return f"codes of {width} bit" if width else "integers"
 
 
-def _divides(what, part, whole, noun, n=None):
-    if n is not None:
+def _divides(what, part, whole, noun, where=None):
+    if where is not None:
         if whole == 1 < part:
-            raise BennError(f"{what} of layer {n} must be 1")
-        noun = f"{noun} of layer {n}"
+            raise BennError(f"{what} of {where} must be 1")
+        noun = f"{noun} of {where}"
     if whole % part:
         below = next(d for d in range(min(part, whole), 0, -1) if whole % d == 0)
         above = next((d for d in range(part, whole + 1) if whole % d == 0), whole)

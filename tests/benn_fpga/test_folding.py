@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import draw
 from benn_fpga.errors import BennError
-from benn_fpga.folding import fold_for_cycles, fold_for_lanes
+from benn_fpga.folding import bottleneck, fold_for_cycles, fold_for_lanes
 from benn_fpga.schedule import schedule
 from benn_fpga.spec import Fold, Folding
 
@@ -97,3 +97,21 @@ def test_a_layer_that_is_fed_slowly_is_named():
         fold_for_cycles(strided(1), 760, bus=8)
     assert str(caught.value) == ("760 cycles per frame can not be met: layer 0 (conv) takes 775, "
                                  "since its inputs come slowly; allow more")
+
+
+@pytest.mark.parametrize(("folds", "bus", "expected"), [
+    (((12, 20), (6, 12), (4, 6)), 8, ("answer", False)),
+    (((12, 20), (1, 1), (4, 6)), 64, ("layer1", True)),
+    (((12, 20), (6, 12), (4, 6)), 192, ("input", False)),  # as slow as every layer
+])
+def test_bottleneck(folds, bus, expected):
+    model = draw.random_model(np.random.default_rng(0), members=1, shape=(20,), hidden=(12, 6),
+                              classes=4)
+    folding = Folding(tuple(Fold(*fold) for fold in folds), 1, bus)
+    assert bottleneck(model, folding) == expected
+
+
+def test_bottleneck_that_no_folding_mends():
+    model, _ = draw.residual()
+    folds = tuple(Fold(*(count for count, _ in layer.foldable)) for layer in model.layers)
+    assert bottleneck(model, Folding(folds, 1, 64)) == ("layer0", False)

@@ -234,9 +234,9 @@ def test_wrong_arrays(message, changes):
 
 
 @pytest.mark.parametrize(("n", "fold", "message"), [
-    (0, {"pe": 1, "simd": 2}, "SIMD 2 of layer 0 must be 1"),
-    (1, {"pe": 3, "simd": 1}, "PE 3 must divide the 2 channels of layer 1; nearest: 2"),
-    (2, {"pe": 2, "simd": 2}, "SIMD 2 of layer 2 must be 1"),
+    (0, {"pe": 1, "simd": 2}, "SIMD 2 of layer 0 (conv) must be 1"),
+    (1, {"pe": 3, "simd": 1}, "PE 3 must divide the 2 channels of layer 1 (scale); nearest: 2"),
+    (2, {"pe": 2, "simd": 2}, "SIMD 2 of layer 2 (sumpool) must be 1"),
 ])
 def test_wrong_foldings(n, fold, message):
     folds = [{"pe": 1, "simd": 1}] * 4

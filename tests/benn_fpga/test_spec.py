@@ -210,10 +210,11 @@ def test_wrong_folding(message, make):
 
 
 @pytest.mark.parametrize(("message", "folding"), [
-    ("Folding has 1 layers, but the model has 3", Folding((Fold(1, 1),))),
-    ("PE 5 must divide the 12 outputs of layer 0; nearest: 4 or 6",
+    ("Folding has 1 layers, but the model has 3 (0 dense, 1 dense, 2 dense); give each of them",
+     Folding((Fold(1, 1),))),
+    ("PE 5 must divide the 12 outputs of layer 0 (dense); nearest: 4 or 6",
      Folding((Fold(5, 1), Fold(1, 1), Fold(1, 1)))),
-    ("SIMD 24 must divide the 12 inputs of layer 1; nearest: 12",
+    ("SIMD 24 must divide the 12 inputs of layer 1 (dense); nearest: 12",
      Folding((Fold(1, 1), Fold(1, 24), Fold(1, 1)))),
     ("Parallel 2 must divide the 3 members; nearest: 1 or 3",
      Folding((Fold(1, 1), Fold(1, 1), Fold(1, 1)), 2)),

@@ -128,7 +128,7 @@ def design():
               Dense(5 * 5 * 16, 10, 1, 1, 0))
     model = draw.random_ensemble(np.random.default_rng(0), encoder, layers, members=2)
     folds = (Fold(4, 3), Fold(8, 1), Fold(2, 12), Fold(1, 16))
-    return emit.generate(model, Folding(folds, 1, 64))[0]
+    return emit.generate(model, Folding(folds, 1, 64))
 
 
 def memories(text):
@@ -192,7 +192,8 @@ def test_asynchronous_read_would_be_noticed(synthesised_parts):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_design(family, tmp_path):
-    text, (_, command) = design(), FAMILIES[family]
+    (text, manifest), (_, command) = design(), FAMILIES[family]
+    assert manifest["block_ram"]["memories"] == text.count('(* ram_style = "block" *)')
     cells = synthesise(tmp_path, command, text)
     large = {path: size for path, size in memories(text).items() if size.is_large}
     assert set(large) == {f"{path}.memory" for path in (
