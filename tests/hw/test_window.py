@@ -159,7 +159,8 @@ def test_manifest():
     def check(design):
         model, folding = design
         layers = describe(model, folding)["layers"]
-        found = [layer["line_buffer"] for layer in layers if "line_buffer" in layer]
+        found = [{key: layer["line_buffer"][key] for key in ("words", "bits")}
+                 for layer in layers if "line_buffer" in layer]
         shared = found[:1] if "line_buffer" in layers[0] else []
         assert memories(Ensemble(model=model, folding=folding)) \
             == shared + found[len(shared):] * folding.parallel
