@@ -17,7 +17,15 @@ from benn_fpga.output import umask
 from benn_fpga.ram import is_block
 from benn_fpga.schedule import frame_beats, schedule
 from benn_fpga.spec import Ensemble, Folding
-from benn_fpga.stages import consumers, input_bits, integer_bits, stages, stalls
+from benn_fpga.stages import (
+    beat_elements,
+    consumers,
+    input_bits,
+    integer_bits,
+    stages,
+    stalls,
+    turn,
+)
 from benn_fpga.walk import Walk
 
 __all__ = ["MANIFEST", "MODEL", "TOP", "VERILOG", "Design", "check_target", "describe",
@@ -134,9 +142,8 @@ def _memory(words, bits_):
 def _joints(model, folding, units, timing, widths):
     """Queues and width converters; layer None is the encoder."""
     encoder, first = model.encoder, units[0]
-    beat = folding.bus // 8 * encoder.elements_per_value
-    queues, gears = [], [_gear(None, 0, 0, beat, first.lanes_in, encoder.outputs,
-                               encoder.element_bits)]
+    queues, gears = [], [_gear(None, 0, 0, beat_elements(model, folding), first.lanes_in,
+                               encoder.outputs, encoder.element_bits)]
     for source, unit in enumerate(units):
         for n, port in consumers(model)[source]:
             if (n, port) in timing.queues:
@@ -144,9 +151,8 @@ def _joints(model, folding, units, timing, widths):
                 queues.append({"from": source, "to": n, "port": port, "pixels": pixels,
                                **_memory(pixels * unit.words_out,
                                          unit.lanes_out * widths[source])})
-            frame = units[n].layer.inputs if units[n].is_dense else unit.layer.output_shape[-1]
-            gears.append(_gear(source, n, port, unit.lanes_out, units[n].lanes_in, frame,
-                               widths[source]))
+            gears.append(_gear(source, n, port, unit.lanes_out, units[n].lanes_in,
+                               turn(unit, units[n]), widths[source]))
     return queues, [found for found in gears if found["bits"]]
 
 

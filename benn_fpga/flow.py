@@ -10,7 +10,7 @@ from itertools import count, cycle
 from benn_fpga import timing
 from benn_fpga.gears import Gear, gear
 from benn_fpga.spec import sources
-from benn_fpga.stages import consumers, stages
+from benn_fpga.stages import beat_elements, consumers, stages, turn
 from benn_fpga.timing import Channel, Queue
 from benn_fpga.walk import Walk
 
@@ -238,8 +238,7 @@ class Flow:
         self._run(timing.source(i, [0] * (frames * beats)), i)
         self.guarded = self._add(timing.skid, i)
         i = self._add(timing.register, self.guarded)
-        i = self._geared(i, folding.bus // 8 * encoder.elements_per_value, first.lanes_in,
-                         encoder.outputs)
+        i = self._geared(i, beat_elements(self._model, folding), first.lanes_in, encoder.outputs)
         if first.is_dense or self.rounds == 1:
             return i
         chunks = first.pixels_in * first.words_in
@@ -293,27 +292,25 @@ class Flow:
 
     def _read(self, stage, reader, o):
         """From a stage, or its queue, to the stage that reads it."""
-        frame = reader.layer.inputs if reader.is_dense else stage.layer.output_shape[-1]
-        return self._geared(o, stage.lanes_out, reader.lanes_in, frame)
+        return self._geared(o, stage.lanes_out, reader.lanes_in, turn(stage, reader))
 
 
 def supplies(model, folding):
     """Per stage, the (:class:`Gear`, how often a frame it turns) of its first port; None if it
     reads a buffer that holds the whole frame, since members run in turn."""
-    found = []
-    for stage in stages(model, folding):
+    found, units = [], stages(model, folding)
+    for stage in units:
         source, = sources(stage.layer, stage.n)[:1]
         if source is None and folding.rounds(model) > 1:
             found.append(None)
             continue
         if source is None:
-            lanes = folding.bus // 8 * model.encoder.elements_per_value
-            found.append((gear(lanes, stage.lanes_in, model.encoder.outputs), 1))
+            found.append((gear(beat_elements(model, folding), stage.lanes_in,
+                               model.encoder.outputs), 1))
             continue
-        producer, channels = folding.layers[source].pe, model.layers[source].output_shape[-1]
-        frame = stage.layer.inputs if stage.is_dense else channels
-        found.append((gear(producer, stage.lanes_in, frame), 1 if stage.is_dense else
-                      stage.pixels_in))
+        before = units[source]
+        found.append((gear(before.lanes_out, stage.lanes_in, turn(before, stage)),
+                      1 if stage.is_dense else stage.pixels_in))
     return found
 
 

@@ -10,7 +10,8 @@ from math import prod
 from benn_fpga.layers import Conv, Dense, MaxPool, SumPool
 from benn_fpga.spec import sources
 
-__all__ = ["Stage", "consumers", "input_bits", "integer_bits", "stages", "stalls"]
+__all__ = ["Stage", "beat_elements", "consumers", "input_bits", "integer_bits", "stages",
+           "stalls", "turn"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,17 @@ def consumers(model):
         for port, source in enumerate(sources(layer, n)):
             found[source].append((n, port))
     return found
+
+
+def beat_elements(model, folding):
+    """Elements that the encoder makes of a beat of the bus."""
+    return folding.bus // 8 * model.encoder.elements_per_value
+
+
+def turn(stage, reader):
+    """Elements after which the width converter between two stages starts anew: a frame before a
+    dense layer, else a pixel."""
+    return reader.layer.inputs if reader.is_dense else stage.layer.output_shape[-1]
 
 
 def integer_bits(model):

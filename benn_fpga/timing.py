@@ -192,7 +192,7 @@ class Queue:
         while True:
             new = i.offered[len(i.taken):]
             i.taken += new
-            o.offered += [now + 2 for now in new]  # written, then read
+            o.offered += [now + 2 for now in new]  # a cycle for the write, one for the read
             for n in range((len(self.released) + 1) * size - 1,
                            min(len(i.taken), len(o.taken) + 1), size):
                 self.released.append(max(i.taken[n] + 1, o.taken[n - 1] if n else 0))

@@ -13,7 +13,7 @@ from benn_fpga.hw.joints import Emit, Gearbox, ReplayBuffer, SkidBuffer
 from benn_fpga.hw.member import Member, feed, fork, frame_buffer
 from benn_fpga.hw.vote import HardVote, Voter, answer_layout
 from benn_fpga.schedule import schedule
-from benn_fpga.stages import stages
+from benn_fpga.stages import beat_elements, stages
 
 __all__ = ["AnswerPort", "Ensemble"]
 
@@ -139,7 +139,7 @@ class Ensemble(wiring.Component):
         m.submodules.encoder = unit = EncoderUnit(
             encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
         m.submodules.gear0 = gearbox = Gearbox(
-            lanes * encoder.elements_per_value, first.lanes_in, frame=encoder.outputs,
+            beat_elements(model, folding), first.lanes_in, frame=encoder.outputs,
             element_bits=encoder.element_bits)
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),

@@ -17,7 +17,7 @@ from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import Add, MaxPool, Scale
 from benn_fpga.schedule import pace
 from benn_fpga.spec import sources
-from benn_fpga.stages import consumers, integer_bits, stages, stalls
+from benn_fpga.stages import consumers, integer_bits, stages, stalls, turn
 
 __all__ = ["Member", "feed", "fork", "frame_buffer"]
 
@@ -202,9 +202,9 @@ class Member(wiring.Component):
                     depth=self._queues[reader, port])
                 queues.append(queue)
                 source = queue.o
-            frame = target.layer.inputs if target.is_dense else stage.layer.output_shape[-1]
             m.submodules[f"gear{name}"] = gearbox = Gearbox(
-                stage.lanes_out, target.lanes_in, frame=frame, element_bits=self._bits[n])
+                stage.lanes_out, target.lanes_in, frame=turn(stage, target),
+                element_bits=self._bits[n])
             wiring.connect(m, source, gearbox.i)
             inputs[reader, port] = gearbox.o
             if target.is_dense:
