@@ -7,11 +7,11 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from benn_fpga import design as designs
 from benn_fpga import golden, modelfile
 from benn_fpga.errors import BennError, Interrupted, MissingExtra
-from benn_fpga.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.output import check_apart, check_file
+from benn_fpga.plan import folder as designs
+from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.presets import SPLITS
 from benn_fpga.spec import Ensemble, Folding
 

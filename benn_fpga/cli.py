@@ -300,8 +300,8 @@ def _other_data(args, result):
 
 def _folding(args, model):
     from benn_fpga import api
-    from benn_fpga.folding import bottleneck
-    from benn_fpga.schedule import schedule
+    from benn_fpga.plan.folding import bottleneck
+    from benn_fpga.plan.schedule import schedule
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
     if args.fold is not None:
@@ -379,7 +379,7 @@ def _short(text):
 
 def generate(args):
     from benn_fpga import api, console
-    from benn_fpga.folding import bottleneck
+    from benn_fpga.plan.folding import bottleneck
     model = api.load(args.model)
     design = api.generate(model, args.output, folding=_folding(args, model), force=args.force,
                           progress=_progress(args))

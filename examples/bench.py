@@ -13,9 +13,9 @@ import time
 import numpy as np
 
 from benn_fpga import bits, console, nets, presets
-from benn_fpga.folding import fold_for_lanes
 from benn_fpga.guard import guard
 from benn_fpga.hw import emit
+from benn_fpga.plan.folding import fold_for_lanes
 from benn_fpga.spec import Ensemble, Member
 from benn_fpga.sw import bench
 

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from amaranth.back import verilog
 
 from benn_fpga import __version__
-from benn_fpga.design import TOP, describe
 from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.plan.manifest import TOP, describe
 
 __all__ = ["generate"]
 

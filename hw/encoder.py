@@ -22,7 +22,7 @@ class EncoderUnit(wiring.Component):
     Parameters
     ----------
     encoder : spec.Encoder
-    thresholds : words as from images.encoder_words
+    thresholds : words as from memories.encoder_words
     lanes : bytes of a beat
 
     Members

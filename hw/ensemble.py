@@ -4,22 +4,22 @@ from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga import images
-from benn_fpga.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
 from benn_fpga.hw.joints import Emit, Gearbox, ReplayBuffer, SkidBuffer
 from benn_fpga.hw.member import Member, feed, fork, frame_buffer
 from benn_fpga.hw.vote import HardVote, Voter, answer_layout
-from benn_fpga.schedule import schedule
-from benn_fpga.stages import beat_elements, stages
+from benn_fpga.plan import memories
+from benn_fpga.plan.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
+from benn_fpga.plan.schedule import schedule
+from benn_fpga.plan.stages import beat_elements, stages
 
 __all__ = ["AnswerPort", "Ensemble"]
 
 
 class AnswerPort(wiring.Component):
-    """Sends an answer and its frame's error flag over the bus, as ``benn_fpga.answer`` lays it out.
+    """Sends an answer and its frame's error flag over the bus, laid out as plan/answer.py says.
 
     Zeros fill the record up to the end of its last beat. A buffer of two beats keeps the path of
     ``o.ready`` short. Latency 2.
@@ -137,7 +137,7 @@ class Ensemble(wiring.Component):
         m.submodules.guard = guard = FrameGuard(
             lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
         m.submodules.encoder = unit = EncoderUnit(
-            encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
+            encoder=encoder, thresholds=memories.encoder_words(encoder, lanes), lanes=lanes)
         m.submodules.gear0 = gearbox = Gearbox(
             beat_elements(model, folding), first.lanes_in, frame=encoder.outputs,
             element_bits=encoder.element_bits)
@@ -157,7 +157,7 @@ class Ensemble(wiring.Component):
         hard = model.vote == "hard"
         m.submodules.voter = voter = Voter(
             classes=model.classes, lanes=last.lanes_out,
-            weights=[images.vote_weights(model, folding, n) for n in range(engines)],
+            weights=[memories.vote_weights(model, folding, n) for n in range(engines)],
             vote_bits=1 if hard else model.score_bits, total_bits=model.total_bits)
         for n in range(engines):
             m.submodules[f"member{n}"] = members[n]

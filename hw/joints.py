@@ -8,12 +8,12 @@ from amaranth.hdl import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.gears import gear
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
 from benn_fpga.hw.ram import buffer_attrs
+from benn_fpga.plan.widths import gear
 
-__all__ = ["Collect", "Emit", "Fifo", "Fork", "Gate", "Gearbox", "ReplayBuffer", "SkidBuffer"]
+__all__ = ["Collect", "Emit", "Fork", "Gate", "Gearbox", "Queue", "ReplayBuffer", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -148,7 +148,7 @@ class ReplayBuffer(wiring.Component):
         return m
 
 
-class Fifo(wiring.Component):
+class Queue(wiring.Component):
     """A queue of blocks of ``count`` beats, whose places are reserved before they are filled.
 
     Who sends a block must ``take`` a place for it while there is ``room``; then its beats never

@@ -7,17 +7,17 @@ from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga import images
-from benn_fpga.hw.joints import Fifo, Fork, Gate, Gearbox, ReplayBuffer, SkidBuffer
-from benn_fpga.hw.layer import Layer
+from benn_fpga.hw.joints import Fork, Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
 from benn_fpga.hw.tiles import Tiles
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import Add, MaxPool, Scale
-from benn_fpga.schedule import pace
+from benn_fpga.plan import memories
+from benn_fpga.plan.schedule import pace
+from benn_fpga.plan.stages import consumers, integer_bits, stages, stalls, turn
 from benn_fpga.spec import sources
-from benn_fpga.stages import consumers, integer_bits, stages, stalls, turn
 
 __all__ = ["Member", "feed", "fork", "frame_buffer"]
 
@@ -164,15 +164,15 @@ class Member(wiring.Component):
         stops = {"stalls": stalls(stage, model)}
 
         def stored(key):
-            return images.constants(model, folding, engine, n, key)
+            return memories.constants(model, folding, engine, n, key)
 
         if stage.has_products:
             integers = layer.is_scores
-            return Layer(
+            return MatrixVectorUnit(
                 layer=layer, fold=stage.fold, rounds=rounds,
-                weights=images.weight_words(model, folding, engine, n),
-                table=(images.bias_words(model, folding, engine, n, width) if integers else
-                       images.threshold_words(model, folding, engine, n)),
+                weights=memories.weight_words(model, folding, engine, n),
+                table=(memories.bias_words(model, folding, engine, n, width) if integers else
+                       memories.threshold_words(model, folding, engine, n)),
                 score_bits=width if integers else None,
                 pace=pace(model, folding, n) if stage.is_dense else (1, 0), **stops)
         if isinstance(layer, MaxPool):
@@ -197,7 +197,7 @@ class Member(wiring.Component):
             target, name = self._stages[reader], f"{reader}" if port == 0 else f"{reader}_{port}"
             source = unit.o
             if not stage.is_dense:
-                m.submodules[f"queue{name}"] = queue = Fifo(
+                m.submodules[f"queue{name}"] = queue = Queue(
                     stage.lanes_out * self._bits[n], count=stage.words_out,
                     depth=self._queues[reader, port])
                 queues.append(queue)

@@ -11,7 +11,7 @@ from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.tiles import Partials, tile_layout
 from benn_fpga.hw.window import tap_layout
-from benn_fpga.schedule import max_latency, pool_latency
+from benn_fpga.plan.schedule import max_latency, pool_latency
 
 __all__ = ["MaxPoolUnit", "SumPoolUnit"]
 

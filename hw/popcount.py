@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay, reduce_tree
-from benn_fpga.schedule import POPCOUNT_LEAF
+from benn_fpga.plan.schedule import POPCOUNT_LEAF
 
 __all__ = ["PopCount"]
 

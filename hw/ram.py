@@ -1,6 +1,6 @@
 """Attributes of memories."""
 
-from benn_fpga.ram import is_block
+from benn_fpga.plan.memories import is_block
 
 __all__ = ["block_attrs", "buffer_attrs"]
 

@@ -8,8 +8,8 @@ from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import banked, delay, enable
 from benn_fpga.hw.rom import Rom
-from benn_fpga.images import signed_bits
-from benn_fpga.schedule import scale_latency
+from benn_fpga.plan.memories import signed_bits
+from benn_fpga.plan.schedule import scale_latency
 
 __all__ = ["AddUnit", "ScaleUnit"]
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pipeline import counter, delay, reduce_tree
-from benn_fpga.schedule import tree_latency
+from benn_fpga.plan.schedule import tree_latency
 
 __all__ = ["HardVote", "Voter", "answer_layout"]
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter
 from benn_fpga.hw.ram import buffer_attrs
-from benn_fpga.walk import Walk
+from benn_fpga.plan.geometry import Walk
 
 __all__ = ["LineBuffer", "tap_layout"]
 
@@ -21,8 +21,8 @@ def tap_layout(width):
 
 @dataclass(frozen=True)
 class _Window:
-    """The window that is read, as signals: numbers of its :class:`~benn_fpga.walk.Step`, and how
-    many pixels later than its last the last of the next window comes."""
+    """The window that is read, as signals: numbers of its :class:`~benn_fpga.plan.geometry.Step`,
+    and how many pixels later than its last the last of the next window comes."""
 
     row: Signal
     column: Signal

@@ -1,4 +1,4 @@
-"""What the bulk bench writes about an answer; the record itself is in :mod:`benn_fpga.answer`."""
+"""What the bulk bench writes about an answer; the record itself is in plan/answer.py."""
 
 import numpy as np
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
-from benn_fpga.design import TOP
 from benn_fpga.errors import BennError
 from benn_fpga.output import umask
+from benn_fpga.plan.manifest import TOP
 from benn_fpga.sim.verilator import toolchain
 
 __all__ = ["build", "run"]

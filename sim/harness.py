@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from benn_fpga import golden
-from benn_fpga.answer import decode
 from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.output import check_file
+from benn_fpga.plan.answer import decode
 from benn_fpga.sim.build import build
 from benn_fpga.sim.locate import first_difference
 from benn_fpga.sim.stream import stream
@@ -75,7 +75,7 @@ class Simulation:
 
 
 def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=None):
-    """Stream frames ``x`` of raw values through a :class:`~benn_fpga.design.Design`.
+    """Stream frames ``x`` of raw values through a :class:`~benn_fpga.plan.folder.Design`.
 
     Parameters
     ----------

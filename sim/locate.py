@@ -1,7 +1,7 @@
 """Finding the first neuron whose output in the hardware is not the golden model's."""
 
 from benn_fpga import golden
-from benn_fpga.stages import integer_bits, stages
+from benn_fpga.plan.stages import integer_bits, stages
 
 __all__ = ["first_difference", "lanes"]
 

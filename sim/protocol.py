@@ -3,8 +3,8 @@
 from xml.etree import ElementTree
 
 from benn_fpga import golden
-from benn_fpga.answer import pack
 from benn_fpga.errors import Mismatch
+from benn_fpga.plan.answer import pack
 from benn_fpga.sim import build
 from benn_fpga.sim.workspace import place, tell, workspace
 

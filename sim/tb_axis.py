@@ -15,7 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from benn_fpga.answer import ERROR, decode
+from benn_fpga.plan.answer import ERROR, decode
 
 PERIOD = 10
 

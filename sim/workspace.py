@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benn_fpga.answer import answer_keep, answer_size
 from benn_fpga.errors import BennError
-from benn_fpga.schedule import frame_beats
+from benn_fpga.plan.answer import answer_keep, answer_size
+from benn_fpga.plan.schedule import frame_beats
 
 __all__ = ["place", "tell", "workspace"]
 

@@ -13,7 +13,7 @@ PARTS = ("benn_fpga", "hw", "sim", "sw")
 JOINTS = {"api.py", "cli.py", "doctor.py"}  # the command line, which joins the parts
 HEAVY = {"amaranth": "hw", "cocotb": "sim", "cocotb_tools": "sim", "cocotbext": "sim",
          "torch": "sw", "sklearn": "sw"}
-FILES = [path for part in PARTS for path in sorted((ROOT / part).glob("*.py"))]
+FILES = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
 
 
 def imports(path):

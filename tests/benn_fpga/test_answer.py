@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benn_fpga.answer import answer_keep, answer_size, decode, describe, pack
+from benn_fpga.plan.answer import answer_keep, answer_size, decode, describe, pack
 
 
 def test_record_is_little_endian():

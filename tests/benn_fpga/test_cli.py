@@ -15,9 +15,9 @@ from amaranth._toolchain.yosys import YosysError
 import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
-from benn_fpga.design import read
 from benn_fpga.errors import BennError, MissingExtra
-from benn_fpga.folding import DEFAULT_LANES
+from benn_fpga.plan.folder import read
+from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.spec import VOTES
 
 MODEL = draw.random_model(np.random.default_rng(0), members=2, shape=(6,), hidden=(4,), classes=3,

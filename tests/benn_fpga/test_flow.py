@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import draw
-from benn_fpga import flow
-from benn_fpga.flow import Flow, alone
 from benn_fpga.layers import MaxPool
-from benn_fpga.schedule import latencies, pace, schedule
+from benn_fpga.plan import flow
+from benn_fpga.plan.flow import Flow, alone
+from benn_fpga.plan.schedule import latencies, pace, schedule
+from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Fold
-from benn_fpga.stages import Stage
 
 
 @st.composite

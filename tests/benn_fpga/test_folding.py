@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import draw
 from benn_fpga.errors import BennError
-from benn_fpga.folding import bottleneck, fold_for_cycles, fold_for_lanes
-from benn_fpga.schedule import schedule
+from benn_fpga.plan.folding import bottleneck, fold_for_cycles, fold_for_lanes
+from benn_fpga.plan.schedule import schedule
 from benn_fpga.spec import Fold, Folding
 
 MODEL = draw.random_model(np.random.default_rng(0), members=4, shape=(6,), hidden=(4,), classes=3)

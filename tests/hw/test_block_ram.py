@@ -15,13 +15,13 @@ from amaranth.lib.wiring import In, Out
 
 import draw
 import verilog
-from benn_fpga.design import TOP
 from benn_fpga.hw import emit
-from benn_fpga.hw.joints import Fifo, ReplayBuffer
+from benn_fpga.hw.joints import Queue, ReplayBuffer
 from benn_fpga.hw.pool import MaxPoolUnit
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import Conv, Dense, MaxPool
+from benn_fpga.plan.manifest import TOP
 from benn_fpga.spec import Encoder, Fold, Folding
 
 pytestmark = pytest.mark.xdist_group("yosys")  # the worker that has synthesised keeps the result
@@ -84,7 +84,7 @@ LARGE = {
     "padded_line_buffer": lambda: LineBuffer(
         Conv((32, 32, 32), (3, 3), 1, 1, outputs=64, input_bits=8, output_bits=1),
         lanes=16, element_bits=8, folds=2),
-    "queue": lambda: Fifo(128, count=2, depth=67),
+    "queue": lambda: Queue(128, count=2, depth=67),
     "frames": lambda: ReplayBuffer(128, chunks=67, replays=3),
     "weights": lambda: Rom(words(36, 1024), width=36),
     "pool": lambda: MaxPoolUnit(MaxPool((32, 32, 256), (4, 4), 4, code_bits=4), lanes=16),
@@ -92,7 +92,7 @@ LARGE = {
 SMALL = {
     "table": lambda: Rom(words(40, 63), width=40),
     "narrow_table": lambda: Rom(words(31, 64), width=31),
-    "short_queue": lambda: Fifo(64, count=1, depth=4),
+    "short_queue": lambda: Queue(64, count=1, depth=4),
     "one_line": lambda: LineBuffer(
         Conv((32, 32, 8), (2, 2), outputs=8, input_bits=1, output_bits=1),
         lanes=8, element_bits=1, folds=1),

@@ -11,8 +11,10 @@ import pytest
 
 import draw
 import verilog
-from benn_fpga import design, folding, presets
+from benn_fpga import presets
 from benn_fpga.hw import emit
+from benn_fpga.plan import folding
+from benn_fpga.plan.manifest import TOP
 from benn_fpga.spec import Fold, Folding
 
 GENERATE = """
@@ -61,7 +63,7 @@ def test_manifest():
 def test_taps_exist():
     text, manifest = emit.generate(small(), folding.fold_for_lanes(small(), 100))
     for tap in manifest["taps"]:
-        assert f"module \\{design.TOP}.{tap['path']} " in text
+        assert f"module \\{TOP}.{tap['path']} " in text
 
 
 # Counters of one step everywhere: SF, NF, T, beats of frame and answer, beats of classes.

@@ -6,8 +6,9 @@ import pytest
 
 import draw
 import rtl
-from benn_fpga import golden, images
+from benn_fpga import golden
 from benn_fpga.hw.encoder import EncoderUnit
+from benn_fpga.plan import memories
 from benn_fpga.spec import ENCODERS
 
 WAITS = list(product([0, 3], [0, 3]))
@@ -21,7 +22,8 @@ def case(seed, frames, **options):
 
 def rtl_encoder(encoder, frames, lanes, **waits):
     """Element codes frame by frame, and the cycles in which the beats came."""
-    dut = EncoderUnit(encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
+    words = memories.encoder_words(encoder, lanes)
+    dut = EncoderUnit(encoder=encoder, thresholds=words, lanes=lanes)
     beats = [beat[0] for frame in frames for beat in rtl.beats_of(frame, lanes)]
     out, = rtl.stream(dut, [(dut.i, beats)], [(dut.o, len(beats))], **waits)
     return elements(encoder, out, lanes), [beat.cycle for beat in out]
@@ -62,7 +64,8 @@ def test_thresholds_per_value(lanes, raw_bits, kind, idle, stall):
 def test_reset_in_a_frame(lanes, reset_at):
     """The first beat after it is a frame's first again, even in the very next cycle."""
     encoder, frames = case(0, 3, encoder="thermometer", per_value=True)
-    dut = EncoderUnit(encoder=encoder, thresholds=images.encoder_words(encoder, lanes), lanes=lanes)
+    words = memories.encoder_words(encoder, lanes)
+    dut = EncoderUnit(encoder=encoder, thresholds=words, lanes=lanes)
     beats = [beat[0] for frame in frames for beat in rtl.beats_of(frame, lanes)]
     out = rtl.after_reset(dut, beats, reset_at=reset_at)
     assert elements(encoder, out, lanes) == golden.encode(encoder, frames).tolist()
@@ -70,7 +73,7 @@ def test_reset_in_a_frame(lanes, reset_at):
 
 def test_words_are_as_wide_as_they_must_be():
     encoder, _ = case(0, 1, encoder="thermometer", per_value=True, raw_bits=3, levels=2)
-    words = images.encoder_words(encoder, 4)
+    words = memories.encoder_words(encoder, 4)
     assert len(words) == 3
     assert max(words).bit_length() <= 4 * 2 * (3 + 1)
 

@@ -12,7 +12,7 @@ import rtl
 from benn_fpga import golden, spec
 from benn_fpga.errors import BennError
 from benn_fpga.layers import Conv, Dense
-from benn_fpga.schedule import schedule
+from benn_fpga.plan.schedule import schedule
 from benn_fpga.spec import ENCODERS, VOTES, Fold, Folding
 
 WAITS = list(product([0, 3], [0, 3]))

@@ -8,18 +8,18 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 import rtl
-from benn_fpga import flow, timing
-from benn_fpga.gears import gear
 from benn_fpga.hw.joints import (
     Collect,
     Emit,
-    Fifo,
     Fork,
     Gate,
     Gearbox,
+    Queue,
     ReplayBuffer,
     SkidBuffer,
 )
+from benn_fpga.plan import flow, timing
+from benn_fpga.plan.widths import gear
 
 WAITS = list(product([0, 3], [0, 3]))
 
@@ -78,7 +78,7 @@ class Reserved(wiring.Component):
     """A gate before a queue: a block passes when a place is free for it."""
 
     def __init__(self, width, *, count, depth):
-        self.gate, self.queue = Gate(width, count=count), Fifo(width, count=count, depth=depth)
+        self.gate, self.queue = Gate(width, count=count), Queue(width, count=count, depth=depth)
         super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
 
     def elaborate(self, platform):
@@ -110,7 +110,7 @@ class Marked(wiring.Component):
     def __init__(self, *, count, depth):
         shape = data.StructLayout({"data": 7, "last": 1})
         self.gate = Gate(shape, count=count, marked=True)
-        self.queue = Fifo(7, count=count, depth=depth)
+        self.queue = Queue(7, count=count, depth=depth)
         super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
 
     def elaborate(self, platform):

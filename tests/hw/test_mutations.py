@@ -12,11 +12,11 @@ HERE = Path(__file__).parent
 
 FAULTS = {
     "flipped weight bit": (
-        "test_layer.py::test_layer[scores-2-4-0-0]", "benn_fpga.images",
+        "test_mvtu.py::test_unit[scores-2-4-0-0]", "benn_fpga.plan.memories",
         "        codes = codes.reshape(nf, fold.pe, sf, fold.simd)",
         "        codes[-1, -1] ^= 1; codes = codes.reshape(nf, fold.pe, sf, fold.simd)"),
     "threshold off by one": (
-        "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.images",
+        "test_mvtu.py::test_unit[binary-2-4-0-0]", "benn_fpga.plan.memories",
         "layer.max_sum + 1) // 2", "layer.max_sum + 3) // 2"),
     "swapped tie rule of the vote": (
         "test_vote.py::test_soft_vote[1-1-5-5-0-0]", "benn_fpga.hw.vote",
@@ -27,7 +27,7 @@ FAULTS = {
         "test_vote.py::test_hard_vote[7-1-0-0]", "benn_fpga.hw.vote", "(score > best)",
         "(score >= best)"),
     "layer that drops a stall": (
-        "test_layer.py::test_layer[binary-2-4-0-3]", "benn_fpga.hw.pipeline",
+        "test_mvtu.py::test_unit[binary-2-4-0-3]", "benn_fpga.hw.pipeline",
         "en.eq(~o.valid | o.ready)", "en.eq(1)"),
     "skid buffer that drops a stall": (
         "test_joints.py::test_skid_buffer", "benn_fpga.hw.joints", "self.i.ready.eq(~full)",
@@ -75,13 +75,13 @@ FAULTS = {
         "test_ensemble.py::test_reset_at_any_moment[1]", "benn_fpga.hw.joints",
         "        full = Signal()", "        full = Signal(reset_less=True)"),
     "pause that is left out": (
-        "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.schedule",
+        "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.plan.schedule",
         "return chunks, max(0, block.emit - chunks)", "return chunks, 0"),
     "a cycle too many in the cycle model": (
-        "test_layer.py::test_layer[binary-2-4-0-0]", "benn_fpga.schedule",
+        "test_mvtu.py::test_unit[binary-2-4-0-0]", "benn_fpga.plan.schedule",
         "accumulate, compare = 1, 1", "accumulate, compare = 1, 2"),
     "queue of error flags that is too shallow": (
-        "test_ensemble.py::test_every_gap[0]", "benn_fpga.schedule",
+        "test_ensemble.py::test_every_gap[0]", "benn_fpga.plan.schedule",
         "folding.parallel * gates, held,", "folding.parallel * gates, 15,"),
     "window that starts before its last pixel is there": (
         "test_window.py::test_geometry[same-9-0]", "benn_fpga.hw.window",
@@ -99,7 +99,7 @@ FAULTS = {
         "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
         "frees = last_group & last_fold & part_ends", "frees = last_group & part_ends"),
     "pixels that are freed a row too early": (
-        "test_window.py::test_geometry[rows outside-0-2]", "benn_fpga.walk",
+        "test_window.py::test_geometry[rows outside-0-2]", "benn_fpga.plan.geometry",
         "(min(pad, kh - 1), min(stride, kw) - 1)", "(0, min(stride, kw) - 1)"),
     "jump to the next row of windows that is off by one": (
         "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
@@ -111,7 +111,7 @@ FAULTS = {
         "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
         "(x < width + pad)", "(x <= width + pad)"),
     "line buffer with a pixel too many": (
-        "test_window.py::test_memory", "benn_fpga.walk",
+        "test_window.py::test_memory", "benn_fpga.plan.geometry",
         "if self.layer.taps == 1 else self.depth", "if self.layer.taps == 1 else self.depth + 1"),
     "place in a queue that is not reserved": (
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
@@ -162,17 +162,17 @@ FAULTS = {
         "test_queues.py::test_residual", "benn_fpga.hw.residual",
         "self.b.ready.eq(en & self.a.valid)", "self.b.ready.eq(en)"),
     "weights of another member in all windows but the first": (
-        "test_ensemble.py::test_idle_and_stall[residual-soft-0-0]", "benn_fpga.hw.layer",
+        "test_ensemble.py::test_idle_and_stall[residual-soft-0-0]", "benn_fpga.hw.mvtu",
         "repeats=self._layer.positions", "repeats=1"),
     "queue with a place too few": (
-        "test_queues.py::test_residual", "benn_fpga.schedule",
+        "test_queues.py::test_residual", "benn_fpga.plan.schedule",
         "{key: queue.most() for", "{key: max(1, queue.most() - 1) for"),
     "queue with a place too many": (
-        "test_queues.py::test_residual", "benn_fpga.schedule",
+        "test_queues.py::test_residual", "benn_fpga.plan.schedule",
         "{key: queue.most() for", "{key: queue.most() + 1 for"),
     "answer before its error flag": (
         "test_ensemble.py::test_latency_of_an_answer_that_waits_for_its_error_flag[30]",
-        "benn_fpga.schedule", "flow.guarded.taken[-1] + FLAG_LATENCY", "0"),
+        "benn_fpga.plan.schedule", "flow.guarded.taken[-1] + FLAG_LATENCY", "0"),
 }
 
 

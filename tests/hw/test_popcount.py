@@ -4,9 +4,9 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from benn_fpga import schedule
 from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.popcount import PopCount
+from benn_fpga.plan import schedule
 
 
 def rtl_pipeline(dut, inputs, latency):

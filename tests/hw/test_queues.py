@@ -10,11 +10,11 @@ from amaranth.lib.wiring import In, Out
 
 import draw
 import rtl
-from benn_fpga.flow import Flow
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.hw.member import Member, feed
-from benn_fpga.schedule import latencies, pace, schedule
-from benn_fpga.stages import stages
+from benn_fpga.plan.flow import Flow
+from benn_fpga.plan.schedule import latencies, pace, schedule
+from benn_fpga.plan.stages import stages
 
 
 class Engine(wiring.Component):

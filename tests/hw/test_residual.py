@@ -8,7 +8,7 @@ import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
 from benn_fpga.layers import MAX_GAIN, MAX_SUM, Add, Scale
-from benn_fpga.schedule import scale_latency
+from benn_fpga.plan.schedule import scale_latency
 from draw import divisors
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import rtl
-from benn_fpga import golden, schedule
+from benn_fpga import golden
 from benn_fpga.hw.vote import HardVote, Voter
+from benn_fpga.plan import schedule
 
 SCORE_BITS, TOTAL_BITS = 6, 14
 

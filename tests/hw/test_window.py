@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import rtl
 from benn_fpga import bits, golden
-from benn_fpga.design import describe
 from benn_fpga.hw import member
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool
-from benn_fpga.stages import stages
-from benn_fpga.walk import Walk
+from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.manifest import describe
+from benn_fpga.plan.stages import stages
 from draw import conv_models, designs, divisors, ten
 
 

@@ -5,10 +5,10 @@ import pytest
 
 import designs
 import draw
-from benn_fpga import design as design_
 from benn_fpga import golden
-from benn_fpga.answer import pack
 from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.plan import folder
+from benn_fpga.plan.answer import pack
 from benn_fpga.sim import harness
 from benn_fpga.sim.answers import answer_type
 from benn_fpga.sim.stream import Stream
@@ -21,7 +21,7 @@ FRAME = 7  # the one that goes wrong
 def beats(x):
     """What the taps of right hardware carry, as integers: codes and scores in lanes."""
     trace, found = golden.run(MODEL, x, trace=True), {}
-    for tap in design_.describe(MODEL, FOLDING)["taps"]:
+    for tap in folder.describe(MODEL, FOLDING)["taps"]:
         n, engine, words = tap["layer"], tap["member_engine"], []
         layer, pe = MODEL.layers[n], FOLDING.layers[n].pe
         width = MODEL.score_bits if layer.is_scores else 1
@@ -61,7 +61,7 @@ class Hardware:
 @pytest.fixture(scope="module")
 def design(tmp_path_factory):
     folder = tmp_path_factory.mktemp("d") / "d"
-    return design_.write(folder, "", design_.describe(MODEL, FOLDING), MODEL)
+    return folder.write(folder, "", folder.describe(MODEL, FOLDING), MODEL)
 
 
 @pytest.fixture

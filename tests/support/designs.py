@@ -6,8 +6,9 @@ import shutil
 import numpy as np
 
 import draw
-from benn_fpga import design
 from benn_fpga.hw import emit
+from benn_fpga.plan import folder
+from benn_fpga.plan.manifest import describe
 from benn_fpga.spec import Fold, Folding
 
 __all__ = ["CASES", "case", "changed", "make", "with_member"]
@@ -35,7 +36,7 @@ def case(name):
 
 
 def make(directory, model, folding):
-    return design.write(directory, *emit.generate(model, folding), model)
+    return folder.write(directory, *emit.generate(model, folding), model)
 
 
 def changed(member, n, name, place, change):
@@ -52,5 +53,5 @@ def with_member(made, directory, k, **changes):
     members = list(made.model.members)
     members[k] = dataclasses.replace(members[k], **changes)
     model = dataclasses.replace(made.model, members=tuple(members))
-    manifest = {**made.manifest, **design.describe(model, made.folding)}
-    return design.write(directory, made.verilog.read_text(), manifest, model)
+    manifest = {**made.manifest, **describe(model, made.folding)}
+    return folder.write(directory, made.verilog.read_text(), manifest, model)

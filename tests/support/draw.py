@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from benn_fpga import bits
 from benn_fpga.layers import MAX_SUM, Add, Conv, Dense, MaxPool, Scale, SumPool
+from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import (
     ENCODERS,
     VOTES,
@@ -19,7 +20,6 @@ from benn_fpga.spec import (
     Member,
     sources,
 )
-from benn_fpga.stages import Stage
 
 __all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled", "pools",
            "random_arrays", "random_ensemble", "random_folding", "random_frames", "random_model",

@@ -9,11 +9,11 @@ from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
-from benn_fpga.answer import answer_size, decode
 from benn_fpga.hw import member
 from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.hw.joints import Fifo
+from benn_fpga.hw.joints import Queue
 from benn_fpga.hw.pipeline import counter
+from benn_fpga.plan.answer import answer_size, decode
 
 __all__ = ["Answers", "Beat", "Peaks", "after_reset", "answers", "beats_of", "stream", "top"]
 
@@ -251,7 +251,7 @@ def answers(model, folding, frames, **options):
     return top(model, folding, beats, count=len(frames), **options)
 
 
-class _Watched(Fifo):
+class _Watched(Queue):
     """Counts the places that are taken, on its own; ``most`` is the largest number so far."""
 
     def elaborate(self, platform):
@@ -278,7 +278,7 @@ class Peaks:
     def __init__(self):
         self.found = None
         self._queues = []
-        self._patch = mock.patch.object(member, "Fifo", self._make)
+        self._patch = mock.patch.object(member, "Queue", self._make)
 
     def _make(self, *args, **options):
         self._queues.append(_Watched(*args, **options))

@@ -2,7 +2,7 @@
 
 import re
 
-from benn_fpga.design import TOP
+from benn_fpga.plan.manifest import TOP
 
 __all__ = ["memories"]
 

@@ -1,14 +1,25 @@
-"""Memory images: a model's integers in the order in which the folded hardware reads them.
+"""Memories: which of them are block RAM, and what is in those that hold a model's integers.
 
-This is the border at which NumPy ends: gateware gets lists of Python integers from here.
+Contents are in the order in which the folded hardware reads them. This is the border at which NumPy
+ends: gateware gets lists of Python integers from here.
 """
 
 import numpy as np
 
 from benn_fpga import bits
 
-__all__ = ["bias_words", "constants", "encoder_words", "signed_bits", "threshold_words",
-           "vote_weights", "weight_words"]
+__all__ = ["bias_words", "constants", "encoder_words", "is_block", "signed_bits",
+           "threshold_words", "vote_weights", "weight_words"]
+
+# LUTs would be many: a bit of 64 words is one LUT6 or four LUT4, and 2 Kbit are half of the
+# smallest block (iCE40: 4 Kbit; ECP5 and 7 series: 18 Kbit).
+_BLOCK_DEPTH = 64
+_BLOCK_BITS = 2048
+
+
+def is_block(words, width):
+    """Whether a memory of so many words of ``width`` bits asks synthesis for block RAM."""
+    return words >= _BLOCK_DEPTH and words * width >= _BLOCK_BITS
 
 
 def _members(model, folding, engine):

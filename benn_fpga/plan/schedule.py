@@ -6,21 +6,21 @@ outputs/PE and SF = inputs/SIMD. Then
 
 * one member keeps a dense layer busy for ``NF * SF`` cycles, T members for T times that;
 * a layer of windows takes ``NF * SF`` cycles for each of them, and longer where its line buffer
-  has to be filled first (:func:`~benn_fpga.flow.alone`);
+  has to be filled first (:func:`~benn_fpga.plan.flow.alone`);
 * a stream of frames needs as many cycles for each as the slowest layer, the input or the answer;
 * a frame that meets an idle design is followed word by word from joint to joint
-  (:class:`~benn_fpga.flow.Flow`).
+  (:class:`~benn_fpga.plan.flow.Flow`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from benn_fpga.answer import answer_beats
-from benn_fpga.flow import Flow, alone, supplies
-from benn_fpga.gears import gear
 from benn_fpga.layers import MaxPool, Scale, SumPool
-from benn_fpga.stages import stages, stalls
+from benn_fpga.plan.answer import answer_beats
+from benn_fpga.plan.flow import Flow, alone, supplies
+from benn_fpga.plan.stages import stages, stalls
+from benn_fpga.plan.widths import gear
 
 __all__ = ["Schedule", "frame_beats", "hard_latency", "latencies", "layer_latency", "max_latency",
            "pace", "pool_latency", "popcount_latency", "queues", "scale_latency", "schedule",

@@ -6,9 +6,10 @@ import pytest
 
 import draw
 import rtl
-from benn_fpga import bits, golden, images, schedule
-from benn_fpga.hw.layer import Layer
+from benn_fpga import bits, golden
+from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.layers import Dense
+from benn_fpga.plan import memories, schedule
 from benn_fpga.spec import Encoder, Fold, Folding
 
 FOLDS = [(1, 1), (1, 12), (6, 1), (2, 4), (3, 6), (6, 12)]
@@ -24,15 +25,15 @@ def model_of(layer, rng, members):
     return draw.random_ensemble(rng, encoder, layers, members=members)
 
 
-def rtl_layer(model, fold, frames, **waits):
+def rtl_unit(model, fold, frames, **waits):
     """Outputs of layer 0 of every member in turn, and the cycles in which they came."""
     layer, rounds = model.layers[0], len(model.members)
     folding = Folding((fold, *(Fold(1, 1) for _ in model.layers[1:])), 1, 8)
     scores = layer.is_scores
-    dut = Layer(layer=layer, fold=fold, rounds=rounds,
-                weights=images.weight_words(model, folding, 0, 0),
-                table=images.bias_words(model, folding, 0, 0, model.score_bits) if scores else
-                images.threshold_words(model, folding, 0, 0),
+    dut = MatrixVectorUnit(layer=layer, fold=fold, rounds=rounds,
+                weights=memories.weight_words(model, folding, 0, 0),
+                table=memories.bias_words(model, folding, 0, 0, model.score_bits) if scores else
+                memories.threshold_words(model, folding, 0, 0),
                 score_bits=model.score_bits if scores else None)
     sf, nf = layer.inputs // fold.simd, layer.outputs // fold.pe
     chunks = [chunk for frame in frames for _ in range(rounds * nf)
@@ -47,7 +48,7 @@ def rtl_layer(model, fold, frames, **waits):
     return out, [beat.cycle for beat in beats]
 
 
-def ref_layer(model, frames):
+def ref_unit(model, frames):
     layer, out = model.layers[0], []
     for member in model.members:
         out.append(golden.compute(layer, member.layers[0], frames))
@@ -57,13 +58,13 @@ def ref_layer(model, frames):
 @pytest.mark.parametrize(("idle", "stall"), list(product([0, 3], [0, 3])))
 @pytest.mark.parametrize(("pe", "simd"), FOLDS)
 @pytest.mark.parametrize("case", CASES)
-def test_layer(case, pe, simd, idle, stall):
+def test_unit(case, pe, simd, idle, stall):
     q, p, out = CASES[case]
     rng = np.random.default_rng(pe * simd)
     model = model_of(Dense(12, 6, q, p, out), rng, members=2)
     frames = rng.integers(0, 1 << p, (3, 12))
-    got, cycles = rtl_layer(model, Fold(pe, simd), frames, idle=idle, stall=stall)
-    assert np.array_equal(got, ref_layer(model, frames))
+    got, cycles = rtl_unit(model, Fold(pe, simd), frames, idle=idle, stall=stall)
+    assert np.array_equal(got, ref_unit(model, frames))
     if not idle and not stall:
         sf, latency = 12 // simd, schedule.layer_latency(model.layers[0], Fold(pe, simd), 2)
         assert cycles == [sf - 1 + latency + n * sf for n in range(len(cycles))]
@@ -73,8 +74,8 @@ def test_constant_weights():
     rng = np.random.default_rng(0)
     model = model_of(Dense(9, 5, 1, 1, 1), rng, members=1)
     frames = rng.integers(0, 2, (20, 9))
-    got, cycles = rtl_layer(model, Fold(5, 9), frames)
-    assert np.array_equal(got, ref_layer(model, frames))
+    got, cycles = rtl_unit(model, Fold(5, 9), frames)
+    assert np.array_equal(got, ref_unit(model, frames))
     latency = schedule.layer_latency(model.layers[0], Fold(5, 9), 1)
     assert cycles == list(range(latency, latency + 20))
 
@@ -83,6 +84,7 @@ def test_wrong_images():
     layer, fold = Dense(4, 2), Fold(1, 2)
     with pytest.raises(ValueError, match=r"^Images must hold 4 words of weights and 2 of the "
                                          r"table, not 3 and 2$"):
-        Layer(layer=layer, fold=fold, rounds=1, weights=[0] * 3, table=[0] * 2)
+        MatrixVectorUnit(layer=layer, fold=fold, rounds=1, weights=[0] * 3, table=[0] * 2)
     with pytest.raises(ValueError, match=r"^Score bits must be given for the score layer only"):
-        Layer(layer=layer, fold=fold, rounds=1, weights=[0] * 4, table=[0] * 2, score_bits=4)
+        MatrixVectorUnit(layer=layer, fold=fold, rounds=1, weights=[0] * 4, table=[0] * 2,
+                         score_bits=4)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import count, cycle
 
-from benn_fpga import timing
-from benn_fpga.gears import Gear, gear
+from benn_fpga.plan import timing
+from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.stages import beat_elements, consumers, stages, turn
+from benn_fpga.plan.timing import Channel, Queue
+from benn_fpga.plan.widths import Gear, gear
 from benn_fpga.spec import sources
-from benn_fpga.stages import beat_elements, consumers, stages, turn
-from benn_fpga.timing import Channel, Queue
-from benn_fpga.walk import Walk
 
 __all__ = ["Flow", "alone", "converters", "supplies"]
 
@@ -185,7 +185,7 @@ def _replayed(stage, i, o, latency, pace, replays):
 
 
 def converters(found):
-    """The processes of a :class:`~benn_fpga.gears.Gear`, and the sizes of their blocks."""
+    """The processes of a :class:`~benn_fpga.plan.widths.Gear`, and the sizes of their blocks."""
     collects, emits = zip(*found.sizes, strict=True)
     return [*[(timing.collect, collects)] * (found.collect > 1),
             *[(timing.emit, emits)] * (found.emit > 1)]

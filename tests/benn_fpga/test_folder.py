@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 
 import draw
-from benn_fpga import design, modelfile
+from benn_fpga import modelfile
 from benn_fpga.errors import BennError
+from benn_fpga.plan import folder as designs
+from benn_fpga.plan.manifest import describe
 
 MODEL = draw.random_model(np.random.default_rng(0))
 FOLDING = draw.random_folding(np.random.default_rng(1), MODEL)
-MANIFEST = design.describe(MODEL, FOLDING)
+MANIFEST = describe(MODEL, FOLDING)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    design.write(tmp_path / "d", "module benn_top; endmodule\n", MANIFEST, MODEL)
+    designs.write(tmp_path / "d", "module benn_top; endmodule\n", MANIFEST, MODEL)
     return tmp_path / "d"
 
 
@@ -27,7 +29,7 @@ def refuses(message, function, *args, **kwargs):
 
 
 def test_what_is_written_is_read(folder):
-    found = design.read(folder)
+    found = designs.read(folder)
     assert (found.folding, found.model.digest()) == (FOLDING, MODEL.digest())
     assert found.verilog.read_text() == "module benn_top; endmodule\n"
 
@@ -39,8 +41,8 @@ def test_nothing_else_is_left(folder):
 
 def test_a_design_is_replaced(folder):
     (folder / "sim").mkdir()
-    design.write(folder, "module other; endmodule\n", MANIFEST, MODEL)
-    assert design.read(folder).verilog.read_text() == "module other; endmodule\n"
+    designs.write(folder, "module other; endmodule\n", MANIFEST, MODEL)
+    assert designs.read(folder).verilog.read_text() == "module other; endmodule\n"
     assert (folder / "sim").is_dir()
 
 
@@ -48,15 +50,15 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def full(model, path):
         raise BennError("No space left on device")
     monkeypatch.setattr(modelfile, "save", full)
-    refuses("No space left", design.write, tmp_path / "d", "", MANIFEST, MODEL)
+    refuses("No space left", designs.write, tmp_path / "d", "", MANIFEST, MODEL)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(design.Path, "write_text", full)
-    refuses("can not write to .*: No space left on device; make room", design.write,
+    monkeypatch.setattr(designs.Path, "write_text", full)
+    refuses("can not write to .*: No space left on device; make room", designs.write,
             tmp_path / "d", "", MANIFEST, MODEL)
     assert os.listdir(tmp_path) == []
 
@@ -64,35 +66,35 @@ def test_a_full_disk(tmp_path, monkeypatch):
 def test_other_files_are_not_written_over(tmp_path):
     (tmp_path / "thesis.tex").touch()
     refuses("is not empty and holds no design; give another folder, or --force",
-            design.write, tmp_path, "", MANIFEST, MODEL)
-    design.write(tmp_path, "", MANIFEST, MODEL, force=True)
+            designs.write, tmp_path, "", MANIFEST, MODEL)
+    designs.write(tmp_path, "", MANIFEST, MODEL, force=True)
     assert (tmp_path / "thesis.tex").exists()
 
 
 def test_target_is_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("is a file; give a folder with -o", design.check_target, tmp_path / "f")
+    refuses("is a file; give a folder with -o", designs.check_target, tmp_path / "f")
 
 
 def test_target_below_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("can not write to", design.check_target, tmp_path / "f" / "d" / "e")
+    refuses("can not write to", designs.check_target, tmp_path / "f" / "d" / "e")
 
 
 def test_not_a_folder(tmp_path):
-    refuses("is not a folder; give one that `benn-fpga generate` wrote", design.read,
+    refuses("is not a folder; give one that `benn-fpga generate` wrote", designs.read,
             tmp_path / "no")
 
 
 def test_not_a_design_folder(tmp_path):
     refuses(r"is not a design folder \(no design.json\); run: benn-fpga generate MODEL -o",
-            design.read, tmp_path)
+            designs.read, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", "[" * 100_000, "\0"])
 def test_damaged_manifest(folder, text):
     (folder / "design.json").write_text(text)
-    refuses("design.json is damaged; generate the design again", design.read, folder)
+    refuses("design.json is damaged; generate the design again", designs.read, folder)
 
 
 @pytest.mark.parametrize("change", [
@@ -105,26 +107,26 @@ def test_damaged_manifest(folder, text):
 def test_tampered_manifest(folder, change):
     manifest = json.loads((folder / "design.json").read_text())
     (folder / "design.json").write_text(json.dumps({**manifest, **change}))
-    refuses("generate the design again", design.read, folder)
+    refuses("generate the design again", designs.read, folder)
 
 
 def test_changed_verilog(folder):
     (folder / "benn_top.v").write_text("module benn_top; wire x; endmodule\n")
     refuses("benn_top.v has changed since it was generated; generate the design again",
-            design.read, folder)
+            designs.read, folder)
 
 
 def test_missing_verilog(folder):
     (folder / "benn_top.v").unlink()
-    refuses("benn_top.v is missing; generate the design again", design.read, folder)
+    refuses("benn_top.v is missing; generate the design again", designs.read, folder)
 
 
 def test_missing_model(folder):
     (folder / "model.benn").unlink()
-    refuses("model.benn is missing; generate the design again", design.read, folder)
+    refuses("model.benn is missing; generate the design again", designs.read, folder)
 
 
 def test_model_of_another_design(folder):
     dataclasses.replace(MODEL, vote="hard").save(folder / "model.benn")
     refuses("model.benn is not the model of this design; generate the design again",
-            design.read, folder)
+            designs.read, folder)

@@ -161,7 +161,7 @@ def ring(i, o, chunks, replays):
 
 
 class Queue:
-    """hw.joints.Fifo: blocks of ``size`` words, ``depth`` places; None for as many as are needed.
+    """hw.joints.Queue: blocks of ``size`` words, ``depth`` places; None for as many as are needed.
 
     Members
     -------

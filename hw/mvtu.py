@@ -8,12 +8,12 @@ from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import banked, counter, delay, enable
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
-from benn_fpga.schedule import MEMORY_LATENCY, sum_latency
+from benn_fpga.plan.schedule import MEMORY_LATENCY, sum_latency
 
-__all__ = ["Layer"]
+__all__ = ["MatrixVectorUnit"]
 
 
-class Layer(wiring.Component):
+class MatrixVectorUnit(wiring.Component):
     """PE outputs x SIMD inputs per cycle: XNOR, popcount, accumulate, then thresholds or bias.
 
     A frame, or a window, comes in as SF = inputs/SIMD chunks, sent NF = outputs/PE times; each time
@@ -28,8 +28,8 @@ class Layer(wiring.Component):
     layer : layers.Dense or layers.Conv
     fold : spec.Fold
     rounds : banks of weights, T
-    weights : words as from images.weight_words
-    table : words as from images.threshold_words or images.bias_words
+    weights : words as from memories.weight_words
+    table : words as from memories.threshold_words or memories.bias_words
     score_bits : width of a score, for the score layer
     pace : chunks after which no chunk is taken for some cycles, and these cycles: schedule.pace
     stalls : whether outputs may have to wait; then all stops

@@ -1,11 +1,11 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
-from benn_fpga.answer import answer_beats
 from benn_fpga.errors import BennError
-from benn_fpga.flow import alone, supplies
-from benn_fpga.schedule import frame_beats, schedule
+from benn_fpga.plan.answer import answer_beats
+from benn_fpga.plan.flow import alone, supplies
+from benn_fpga.plan.schedule import frame_beats, schedule
+from benn_fpga.plan.stages import Stage, stages
 from benn_fpga.spec import Fold, Folding
-from benn_fpga.stages import Stage, stages
 
 __all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
 

@@ -1,0 +1,1 @@
+"""Model and folding to design: the plan, its cycles, its memories, its manifest."""

@@ -1,0 +1,121 @@
+"""A design folder: Verilog, manifest and the model it was made from, tied together by hashes."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benn_fpga import modelfile
+from benn_fpga.errors import BennError
+from benn_fpga.output import umask
+from benn_fpga.plan.manifest import TOP, describe
+from benn_fpga.spec import Ensemble, Folding
+
+__all__ = ["MANIFEST", "MODEL", "VERILOG", "Design", "check_target", "read", "write"]
+
+VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What ``benn-fpga generate`` wrote into ``directory``."""
+
+    directory: Path
+    manifest: dict
+    model: Ensemble
+    folding: Folding
+
+    @property
+    def verilog(self):
+        return self.directory / VERILOG
+
+
+def check_target(directory, force=False):
+    """Raise unless a design may be written to ``directory``; call it before the long work."""
+    directory = Path(directory)
+    if directory.exists() and not directory.is_dir():
+        raise BennError(f"{directory} is a file; give a folder with -o")
+    if directory.is_dir() and any(directory.iterdir()) and not force \
+            and not (directory / MANIFEST).is_file():
+        raise BennError(f"{directory} is not empty and holds no design; "
+                        f"give another folder, or --force to write there anyway")
+    place = directory if directory.is_dir() else directory.parent
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix=f".{directory.name}."):
+            pass
+    except OSError as error:
+        raise BennError(f"can not write to {place}: {error.strerror}; "
+                        f"give a folder you may write to") from None
+
+
+def write(directory, verilog, manifest, model, force=False):
+    """Write a design whole or not at all; returns the :class:`Design`.
+
+    A new folder appears by one rename. In a folder that exists each file is replaced by a rename,
+    the manifest last: until then its hashes do not fit, and :func:`read` says so.
+    """
+    directory = Path(os.path.abspath(directory))
+    check_target(directory, force)
+    manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode())}
+    staging = None
+    try:
+        place = directory if directory.is_dir() else directory.parent
+        staging = Path(tempfile.mkdtemp(dir=place, prefix=f".{directory.name}."))
+        staging.chmod(0o777 & ~umask())
+        (staging / VERILOG).write_text(verilog)
+        modelfile.save(model, staging / MODEL)
+        (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        if directory.is_dir():
+            for name in (VERILOG, MODEL, MANIFEST):
+                os.replace(staging / name, directory / name)
+        else:
+            os.rename(staging, directory)
+    except OSError as error:
+        raise BennError(f"can not write to {directory}: {error.strerror}; "
+                        f"make room, or give another folder") from None
+    finally:
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+    return read(directory)
+
+
+def read(directory):
+    """Read a design folder; raise :class:`BennError` if its parts do not belong together."""
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise BennError(f"{directory} is not a folder; give one that `benn-fpga generate` wrote")
+    if not (directory / MANIFEST).is_file():
+        raise BennError(f"{directory} is not a design folder (no {MANIFEST}); "
+                        f"run: benn-fpga generate MODEL -o {directory}")
+    again = "generate the design again"
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text())
+        hashes = manifest["verilog_sha256"], manifest["model_sha256"]
+        folding = Folding.from_json(manifest["folding"])
+    except (ValueError, KeyError, TypeError, RecursionError, BennError):
+        raise BennError(f"{directory / MANIFEST} is damaged; {again}") from None
+    for name in (VERILOG, MODEL):
+        if not (directory / name).is_file():
+            raise BennError(f"{directory / name} is missing; {again}")
+    if _sha256((directory / VERILOG).read_bytes()) != hashes[0]:
+        raise BennError(f"{directory / VERILOG} has changed since it was generated; {again}")
+    model = modelfile.load(directory / MODEL)
+    if model.digest() != hashes[1]:
+        raise BennError(f"{directory / MODEL} is not the model of this design; {again}")
+    try:
+        expected = describe(model, folding.check(model))
+    except BennError as error:
+        raise BennError(f"{directory / MANIFEST}: {error}; {again}") from None
+    for key, value in expected.items():
+        if json.dumps(manifest.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise BennError(f"{directory / MANIFEST}: {key!r} is not what this version makes of "
+                            f"the model and its folding; {again}")
+    return Design(directory, manifest, model, folding)
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
