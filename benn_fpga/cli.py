@@ -301,7 +301,7 @@ def _other_data(args, result):
 def _folding(args, model):
     from benn_fpga import api
     from benn_fpga.plan.folding import bottleneck
-    from benn_fpga.plan.schedule import schedule
+    from benn_fpga.plan.plan import plan
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
     if args.fold is not None:
@@ -310,7 +310,7 @@ def _folding(args, model):
     if args.target_fps is not None:
         cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
         folding = api.fastest(model, parallel=args.parallel, bus=args.bus or 64)
-        least = schedule(model, folding).cycles_per_frame
+        least = plan(model, folding).schedule.cycles_per_frame
         if cycles < least:
             stage, _ = bottleneck(model, folding)
             where, cure = _place(stage, model), ", or widen --bus"
@@ -380,6 +380,7 @@ def _short(text):
 def generate(args):
     from benn_fpga import api, console
     from benn_fpga.plan.folding import bottleneck
+    from benn_fpga.plan.plan import plan
     model = api.load(args.model)
     design = api.generate(model, args.output, folding=_folding(args, model), force=args.force,
                           progress=_progress(args))
@@ -397,19 +398,22 @@ def generate(args):
         "weight_bits": model.weight_bits,
         "memory_bits": memory["constants"],
         "buffer_bits": memory["buffers"],
-        "gear_bits": memory["gears"],
-        "queues": manifest["queues"],
+        "register_bits": memory["registers"],
+        "nodes": manifest["nodes"],
         "block_ram": manifest["block_ram"],
         **predicted,
     }
-    rows = []
-    for n, layer in enumerate(manifest["layers"]):
-        buffers = [layer[key] for key in ("frame_buffer", "line_buffer", "partials")
-                   if key in layer]
-        queues = [queue for queue in manifest["queues"] if queue["to"] == n]
-        rows.append((n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
-                     _memory(layer.get("weight_memory")), _memory(layer.get("table_memory")),
-                     ", ".join(map(_memory, buffers)), ", ".join(map(_memory, queues))))
+    design_plan, rows = plan(model, design.folding), []
+    for unit, layer in zip(design_plan.units, manifest["layers"], strict=True):
+        found = unit.memories
+        weights, partials = found.pop("weights", None), found.pop("partials", None)
+        buffers = [memory for node in design_plan.front(unit) for memory in node.memories.values()]
+        queues = [queue.memories["memory"] for queue in design_plan.feeding(unit)]
+        rows.append((unit.stage.n, layer["kind"], layer["pe"], layer["simd"],
+                     f"{layer['cycles']:,}", _memory(weights),
+                     ", ".join(map(_memory, found.values())),
+                     ", ".join(map(_memory, [*buffers, *([partials] if partials else [])])),
+                     ", ".join(map(_memory, queues))))
     slowest, foldable = bottleneck(model, design.folding)
     if slowest.startswith("layer"):
         more = "; a folding of it with more lanes is faster" if foldable else \
@@ -426,7 +430,7 @@ def generate(args):
         ("weight bits", f"{model.weight_bits:,}"),
         ("memory bits, with thresholds", f"{memory['constants']:,}"),
         ("buffer bits", f"{memory['buffers']:,}"),
-        ("bits of width converters", f"{memory['gears']:,}"),
+        ("bits of registers that hold words", f"{memory['registers']:,}"),
         ("memories that ask for block RAM *", f"{block_ram['memories']:,}, in all "
                                               f"{block_ram['bits']:,} bits"),
         ("cycles per frame", f"{predicted['cycles_per_frame']:,}"),
@@ -448,8 +452,8 @@ def generate(args):
 def _memory(memory):
     if memory is None:
         return ""
-    copies = f"{memory['copies']} x " if memory.get("copies", 1) > 1 else ""
-    return f"{copies}{memory['words']:,} x {memory['bits']}{' *' if memory['block_ram'] else ''}"
+    copies = f"{memory.copies} x " if memory.copies > 1 else ""
+    return f"{copies}{memory.words:,} x {memory.bits}{' *' if memory.is_block else ''}"
 
 
 def simulate(args):

@@ -32,6 +32,8 @@ import numpy as np
 from benn_fpga import bits
 from benn_fpga.checks import whole
 from benn_fpga.errors import BennError
+from benn_fpga.plan import latency
+from benn_fpga.plan.nodes import LineBuffer, Memory, Tiles
 
 __all__ = ["KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "MaxPool", "Scale", "SumPool",
            "from_json"]
@@ -75,6 +77,7 @@ class _Layer:
     """
 
     kind: ClassVar[str]
+    reads_frames: ClassVar[bool] = False  # a frame is one vector; else it is read pixel by pixel
 
     @property
     def sources(self):
@@ -118,6 +121,43 @@ class _Layer:
 
     def describe(self):
         return {"kind": self.kind, **dataclasses.asdict(self)}
+
+    # What it becomes in the plan, folded by a spec.Fold: PE channels in and out, unless it says
+    # otherwise, and a register.
+
+    def lanes_in(self, fold):
+        """Elements of a word that comes in."""
+        return fold.pe
+
+    def front(self, fold):
+        """Kinds of the nodes that cut what it reads out of the pixels that come."""
+        return ()
+
+    def reads_per_word(self, fold):
+        """Words that it reads for a word that it gives."""
+        return 1
+
+    def xnor_lanes(self, fold):
+        """Products that it computes in a cycle."""
+        return 0
+
+    xnor_planes = 0  # XNOR gates of a product
+    marks: ClassVar[str] = ""  # what its unit must know of a word, as in plan.nodes.Stream
+    is_marked: ClassVar[bool] = False  # only words that are marked as last become a pixel
+    sized_by_value: ClassVar[tuple[str, ...]] = ()  # arrays whose width depends on what they hold
+
+    def latency(self, fold, rounds):
+        """Cycles from the last word that an output needs to that output."""
+        return 1
+
+    def memories(self, unit):
+        """Memories of its :class:`~benn_fpga.plan.nodes.Unit`, by name."""
+        return {}
+
+
+def _table(unit, bits_, copies=1, entries=1):
+    """A memory of constants, in which every word of a pixel has one word per round."""
+    return Memory(unit.rounds * unit.stage.words_out * entries, bits_, copies, constant=True)
 
 
 class _Products(_Layer):
@@ -170,6 +210,29 @@ class _Products(_Layer):
     def limit(self, arrays, inputs):
         return self.max_sum + int(np.abs(arrays["bias"].astype(np.int64)).max())
 
+    def lanes_in(self, fold):
+        return fold.simd
+
+    def reads_per_word(self, fold):
+        return self.inputs // fold.simd
+
+    def xnor_lanes(self, fold):
+        return fold.pe * fold.simd
+
+    @property
+    def xnor_planes(self):
+        return self.weight_bits * self.input_bits
+
+    def latency(self, fold, rounds):
+        return latency.layer_latency(self, fold, rounds)
+
+    def memories(self, unit):
+        fold = unit.stage.fold
+        width = unit.o.element_bits if self.is_scores else self.levels * self.popcount_bits
+        return {"weights": Memory(unit.rounds * unit.stage.reads,
+                                  fold.pe * fold.simd * self.weight_bits, constant=True),
+                "table": _table(unit, fold.pe * width)}
+
 
 @dataclass(frozen=True)
 class Dense(_Products):
@@ -179,6 +242,7 @@ class Dense(_Products):
     """
 
     kind = "dense"
+    reads_frames = True
     positions = 1
 
     inputs: int
@@ -261,6 +325,23 @@ class _Window(_Layer):
     def output_shape(self):
         return (*self.grid, self.channels)
 
+    def parts(self, fold):
+        """Parts of the channels that are read one after another."""
+        return self.channels // fold.pe
+
+    @property
+    def covered(self):
+        """Pixels that are in a window, if windows do not overlap."""
+        return math.prod(
+            sum(min(size, n * self.stride - self.padding + kernel)
+                - max(0, n * self.stride - self.padding) for n in range(count))
+            for size, kernel, count in zip(self.shape, self.kernel, self.grid, strict=False))
+
+    @property
+    def _thinned(self):
+        """It reads one tap here and there; pixels between them are dropped at once."""
+        return (Tiles,) if self.taps == 1 and self.stride > 1 else ()
+
 
 @dataclass(frozen=True)
 class Conv(_Window, _Products):
@@ -300,6 +381,13 @@ class Conv(_Window, _Products):
     def output_shape(self):
         return (*self.grid, self.outputs)
 
+    def parts(self, fold):
+        return self.groups
+
+    def front(self, fold):
+        replayed = self.taps > 1 or self.outputs > fold.pe
+        return (*self._thinned, *((LineBuffer,) if replayed else ()))
+
 
 @dataclass(frozen=True)
 class _Pool(_Window):
@@ -311,17 +399,30 @@ class _Pool(_Window):
         return self.taps > 1 and all(
             space >= kernel for space, kernel in zip(self.spacing, self.kernel, strict=True))
 
-    @property
-    def covered(self):
-        """Pixels that are in a window, if that is tiled."""
-        return math.prod(
-            sum(min(size, n * self.stride - self.padding + kernel)
-                - max(0, n * self.stride - self.padding) for n in range(count))
-            for size, kernel, count in zip(self.shape, self.kernel, self.grid, strict=False))
-
     def places(self, lanes):
         """Words of ``lanes`` channels in which partial results are held."""
         return self.grid[1] * (self.channels // lanes) if self.is_tiled else 1
+
+    @property
+    def marks(self):
+        return "tile" if self.is_tiled else "tap"
+
+    @property
+    def is_marked(self):
+        return self.is_tiled
+
+    def front(self, fold):
+        if self.is_tiled:
+            return (Tiles,)
+        return (LineBuffer,) if self.taps > 1 else self._thinned
+
+    def reads_per_word(self, fold):
+        return self.taps if self.front(fold) == (LineBuffer,) else 1
+
+    def _partials(self, unit, bits_):
+        """Partial results of tiles."""
+        lanes = unit.stage.fold.pe
+        return {"partials": Memory(self.places(lanes), lanes * bits_)} if self.is_tiled else {}
 
 
 @dataclass(frozen=True)
@@ -343,6 +444,12 @@ class MaxPool(_Pool):
     @property
     def output_bits(self):
         return self.code_bits
+
+    def latency(self, fold, rounds):
+        return latency.max_latency(self, fold.pe)
+
+    def memories(self, unit):
+        return self._partials(unit, self.code_bits)
 
 
 @dataclass(frozen=True)
@@ -408,6 +515,22 @@ class SumPool(_Pool):
     def limit(self, arrays, inputs):
         return self.max_sum(inputs)
 
+    def latency(self, fold, rounds):
+        return sum(latency.pool_latency(self, fold.pe, rounds))
+
+    def memories(self, unit):
+        if not self.output_bits:
+            return self._partials(unit, unit.o.element_bits)
+        lanes, input_bits = unit.stage.fold.pe, unit.i.element_bits
+        width = self.sum_bits(input_bits)
+        if not self.relu:
+            return {"table": _table(unit, lanes * self.levels * width),
+                    **self._partials(unit, width)}
+        # Every lane has a table of its own, since it counts its own active taps.
+        return {"table": _table(unit, self.levels * width, copies=lanes, entries=self.entries),
+                "active": _table(unit, lanes * self.active_bits(input_bits)),
+                **self._partials(unit, width + self.address_bits(lanes, unit.rounds))}
+
 
 @dataclass(frozen=True)
 class Scale(_Layer):
@@ -419,6 +542,7 @@ class Scale(_Layer):
     kind = "scale"
     input_bits = 0
     output_bits = 0
+    sized_by_value = ("gain", "bias")
 
     shape: tuple[int, int, int]
     shift: int
@@ -446,6 +570,12 @@ class Scale(_Layer):
 
     def limit(self, arrays, inputs):
         return self.top
+
+    def latency(self, fold, rounds):
+        return latency.scale_latency(self, fold.pe, rounds)
+
+    def memories(self, unit):
+        return {key: _table(unit, unit.stage.fold.pe * width) for key, width in unit.constants}
 
 
 @dataclass(frozen=True)

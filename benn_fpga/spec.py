@@ -10,7 +10,7 @@ import numpy as np
 
 from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_SIZE, MAX_SUM, Dense
+from benn_fpga.layers import MAX_SIZE, MAX_SUM
 
 __all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
            "sources"]
@@ -106,6 +106,10 @@ class Encoder:
         """The encoded frame; the elements of a value are channels, or features, side by side."""
         return (*self.shape[:-1], self.shape[-1] * self.elements_per_value)
 
+    def beats(self, bus):
+        """Beats of one frame on a bus of ``bus`` bits: a byte per value."""
+        return -(-self.values * 8 // bus)
+
     def describe(self):
         return {"kind": self.kind, "shape": list(self.shape), "bits": self.bits,
                 "dropped": self.dropped}
@@ -193,8 +197,7 @@ class Ensemble:
                     whole(f"Source of layer {n}", source, 0, n - 1)
                 shape, width, name = given[source]
                 read.add(source)
-                flat = isinstance(layer, Dense)
-                if layer.input_shape != ((math.prod(shape),) if flat else shape):
+                if layer.input_shape != ((math.prod(shape),) if layer.reads_frames else shape):
                     raise BennError(f"Layer {n} ({layer.kind}) reads {_size(layer.input_shape)} "
                                     f"elements, but {name} gives {_size(shape)}")
                 if layer.input_bits != width:

@@ -1,88 +1,19 @@
 """The whole accelerator: AXI4-Stream in, K members, one vote, AXI4-Stream out."""
 
+from functools import reduce
+from operator import and_
+
 from amaranth.hdl import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.check import positive
-from benn_fpga.hw.encoder import EncoderUnit
-from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Emit, Gearbox, ReplayBuffer, SkidBuffer
-from benn_fpga.hw.member import Member, feed, fork, frame_buffer
-from benn_fpga.hw.vote import HardVote, Voter, answer_layout
-from benn_fpga.plan import memories
-from benn_fpga.plan.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
-from benn_fpga.plan.schedule import schedule
-from benn_fpga.plan.stages import beat_elements, stages
+from benn_fpga.hw.assembly import component, connect, convey, payload
+from benn_fpga.hw.member import Member
+from benn_fpga.plan import nodes
+from benn_fpga.plan.memories import Contents
+from benn_fpga.plan.plan import plan
 
-__all__ = ["AnswerPort", "Ensemble"]
-
-
-class AnswerPort(wiring.Component):
-    """Sends an answer and its frame's error flag over the bus, laid out as plan/answer.py says.
-
-    Zeros fill the record up to the end of its last beat. A buffer of two beats keeps the path of
-    ``o.ready`` short. Latency 2.
-
-    Parameters
-    ----------
-    classes, total_bits : of the answer
-    bus : bits of a beat, a multiple of 8
-
-    Members
-    -------
-    i : In(stream of answer_layout)
-    error : In(stream of 1 bit), one per answer
-    o : Out(stream of beat and user), beat_layout, and the error flag with every beat
-    """
-
-    def __init__(self, *, classes, total_bits, bus):
-        positive(classes=classes, total_bits=total_bits, bus=bus)
-        if bus % 8:
-            raise ValueError(f"Bus must be a multiple of 8, not {bus!r}")
-        self._classes = classes
-        self._bus = bus
-        super().__init__({
-            "i": In(stream.Signature(answer_layout(classes, total_bits))),
-            "error": In(stream.Signature(1)),
-            "o": Out(stream.Signature(data.StructLayout({
-                "beat": beat_layout(bus // 8), "user": 1}))),
-        })
-
-    def elaborate(self, platform):
-        m = Module()
-        lanes = self._bus // 8
-        values = {
-            "winner": [self.i.payload.winner],
-            "flags": [self.error.payload.shift_left(ERROR_BIT)],
-            "margin": [self.i.payload.margin],
-            "totals": list(self.i.payload.totals),
-        }
-        record = []
-        for field in answer_fields(self._classes):
-            for value in values[field.name]:
-                record.append(Signal(field.bits, name=field.name))
-                m.d.comb += record[-1].eq(value)
-        m.submodules.emit = emit = Emit(self._bus, count=answer_beats(self._classes, self._bus))
-        m.submodules.skid = skid = SkidBuffer(self.o.p.shape())
-        m.d.comb += [
-            emit.i.payload.eq(Cat(record)),
-            emit.i.valid.eq(self.i.valid & self.error.valid),
-            self.i.ready.eq(emit.i.ready & self.error.valid),
-            self.error.ready.eq(emit.i.ready & self.i.valid),
-            skid.i.p.beat.data.eq(emit.o.payload),
-            skid.i.p.beat.keep.eq(Mux(emit.last, answer_keep(self._classes, lanes),
-                                      (1 << lanes) - 1)),
-            skid.i.p.beat.last.eq(emit.last),
-            skid.i.valid.eq(emit.o.valid),
-            emit.o.ready.eq(skid.i.ready),
-        ]
-        user = Signal(reset_less=True)
-        m.d.comb += skid.i.p.user.eq(user)
-        with m.If(emit.i.ready):
-            m.d.sync += user.eq(self.error.payload)
-        wiring.connect(m, skid.o, wiring.flipped(self.o))
-        return m
+__all__ = ["Ensemble", "feed"]
 
 
 class Ensemble(wiring.Component):
@@ -101,7 +32,7 @@ class Ensemble(wiring.Component):
     (line buffer or tiles), and a gate and a register lead what is read to all engines at once.
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
-    frames each takes ``schedule(model, folding).cycles_per_frame`` cycles.
+    frames each takes ``plan(model, folding).schedule.cycles_per_frame`` cycles.
 
     Parameters
     ----------
@@ -117,7 +48,7 @@ class Ensemble(wiring.Component):
     def __init__(self, *, model, folding):
         self._model = model
         self._folding = folding
-        self._schedule = schedule(model, folding)
+        self._plan = plan(model, folding)
         lanes = folding.bus // 8
         super().__init__({
             "s_axis_tdata": In(8 * lanes), "s_axis_tkeep": In(lanes), "s_axis_tlast": In(1),
@@ -128,19 +59,14 @@ class Ensemble(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        model, folding = self._model, self._folding
-        encoder, lanes, engines = model.encoder, folding.bus // 8, folding.parallel
-        first, last = stages(model, folding)[0], stages(model, folding)[-1]
+        plan = self._plan
+        contents = [Contents(self._model, self._folding, n) for n in range(plan.parallel)]
+        members = [Member(plan=plan, contents=each) for each in contents]
 
-        # Built once for all engines: port, guard, encoder, width converter, buffers.
-        m.submodules.skid = skid = SkidBuffer(beat_layout(lanes))
-        m.submodules.guard = guard = FrameGuard(
-            lanes=lanes, size=encoder.values, depth=self._schedule.error_depth)
-        m.submodules.encoder = unit = EncoderUnit(
-            encoder=encoder, thresholds=memories.encoder_words(encoder, lanes), lanes=lanes)
-        m.submodules.gear0 = gearbox = Gearbox(
-            beat_elements(model, folding), first.lanes_in, frame=encoder.outputs,
-            element_bits=encoder.element_bits)
+        # Built once for all engines: from the port to what all of them read.
+        shared = {node.name: component(node, contents) for node in plan.nodes if not node.engines}
+        skid, guard, voter, port = (shared[name] for name in ("skid", "guard", "voter", "port"))
+        m.submodules.skid = skid
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
             skid.i.p.keep.eq(self.s_axis_tkeep),
@@ -148,29 +74,19 @@ class Ensemble(wiring.Component):
             skid.i.valid.eq(self.s_axis_tvalid),
             self.s_axis_tready.eq(skid.i.ready),
         ]
-        for source, sink in ((skid.o, guard.i), (guard.o, unit.i), (unit.o, gearbox.i)):
-            wiring.connect(m, source, sink)
-        members = [Member(model=model, folding=folding, engine=n, queues=self._schedule.queues)
-                   for n in range(engines)]
-        self._feed(m, first, gearbox.o, members)
+        feed(m, plan, plan.nodes[1:plan.nodes.index(plan.units[0])], shared, {}, members)
 
-        hard = model.vote == "hard"
-        m.submodules.voter = voter = Voter(
-            classes=model.classes, lanes=last.lanes_out,
-            weights=[memories.vote_weights(model, folding, n) for n in range(engines)],
-            vote_bits=1 if hard else model.score_bits, total_bits=model.total_bits)
-        for n in range(engines):
-            m.submodules[f"member{n}"] = members[n]
-            votes = members[n].o
-            if hard:
-                m.submodules[f"hard{n}"] = vote = HardVote(
-                    classes=model.classes, lanes=last.lanes_out, score_bits=model.score_bits)
+        m.submodules.voter = voter
+        for n, member in enumerate(members):
+            m.submodules[f"member{n}"] = member
+            votes = member.o
+            for node in plan.all(nodes.HardVote):
+                m.submodules[f"{node.name}{n}"] = vote = component(node)
                 wiring.connect(m, votes, vote.i)
                 votes = vote.o
             wiring.connect(m, votes, voter.i[n])
 
-        m.submodules.port = port = AnswerPort(
-            classes=model.classes, total_bits=model.total_bits, bus=folding.bus)
+        m.submodules.port = port
         wiring.connect(m, voter.o, port.i)
         wiring.connect(m, guard.error, port.error)
         m.d.comb += [
@@ -183,18 +99,31 @@ class Ensemble(wiring.Component):
         ]
         return m
 
-    def _feed(self, m, first, source, members):
-        """Lead the stream of encoded pixels to all engines, as often as they read it."""
-        rounds = self._folding.rounds(self._model)
-        if first.is_dense:
-            m.submodules.buffer0 = buffer = frame_buffer(
-                first.layer, first.fold, rounds * first.folds)
-            wiring.connect(m, source, buffer.i)
-            fork(m, buffer.o, members)
-            return
-        if rounds > 1:
-            m.submodules.buffer0 = buffer = ReplayBuffer(
-                len(source.payload), chunks=first.pixels_in * first.words_in, replays=rounds)
-            wiring.connect(m, source, buffer.i)
-            source = buffer.o
-        feed(m, first, self._model.encoder.element_bits, source, members)
+
+def feed(m, plan, chosen, parts, given, members):
+    """Add the nodes ``chosen``, of which the last leads what is read to all engines.
+
+    ``parts`` are their components and ``given`` the streams from outside, both by name.
+    """
+    *before, last = chosen
+    for node in before:
+        m.submodules[node.name] = parts[node.name]
+    for node in before:
+        connect(m, plan, node, parts, given)
+    source = given.get(last.reads[0]) or parts[last.reads[0]].o
+    if isinstance(plan[last.reads[0]], nodes.Gate):
+        gate = parts[last.reads[0]]
+        m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
+        m.d.comb += [member.take.eq(gate.take) for member in members]
+    if isinstance(last, nodes.Fork):
+        m.submodules.fork = fork = parts[last.name]
+        convey(m, source, last.i, fork.i, last.o)
+        for member, o in zip(members, fork.o, strict=True):
+            wiring.connect(m, o, member.i)
+        return
+    now = stream.Signature(payload(last.o), always_ready=True).create(path=(last.name,))
+    word, valid = Signal.like(now.payload, reset_less=True), Signal()
+    convey(m, source, last.i, now, last.o)
+    m.d.sync += [word.eq(now.payload), valid.eq(now.valid)]
+    for member in members:
+        m.d.comb += [member.i.payload.eq(word), member.i.valid.eq(valid)]

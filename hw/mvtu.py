@@ -8,7 +8,7 @@ from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import banked, counter, delay, enable
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
-from benn_fpga.plan.schedule import MEMORY_LATENCY, sum_latency
+from benn_fpga.plan.latency import MEMORY_LATENCY, sum_latency
 
 __all__ = ["MatrixVectorUnit"]
 
@@ -21,17 +21,17 @@ class MatrixVectorUnit(wiring.Component):
     a frame. With P the weighted popcount
     of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
     layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last chunk
-    of a fold ``schedule.layer_latency``, one chunk per cycle but for the pauses asked for.
+    of a fold ``latency.layer_latency``, one chunk per cycle but for the pauses asked for.
 
     Parameters
     ----------
     layer : layers.Dense or layers.Conv
     fold : spec.Fold
     rounds : banks of weights, T
-    weights : words as from memories.weight_words
-    table : words as from memories.threshold_words or memories.bias_words
+    weights : words as from memories.Contents.weights
+    table : words as from memories.Contents.thresholds or offsets
     score_bits : width of a score, for the score layer
-    pace : chunks after which no chunk is taken for some cycles, and these cycles: schedule.pace
+    pace : chunks after which no chunk is taken for some cycles, and these cycles
     stalls : whether outputs may have to wait; then all stops
 
     Members
@@ -63,6 +63,16 @@ class MatrixVectorUnit(wiring.Component):
             "i": In(stream.Signature(fold.simd * layer.input_bits, always_ready=not stalls)),
             "o": Out(stream.Signature(fold.pe * self._output_bits, always_ready=not stalls)),
         })
+
+    @classmethod
+    def planned(cls, unit, contents):
+        """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
+        stage, n = unit.stage, unit.stage.n
+        width = unit.o.element_bits if stage.layer.is_scores else None
+        table = contents.thresholds(n) if width is None else contents.offsets(n, width)
+        return cls(layer=stage.layer, fold=stage.fold, rounds=unit.rounds,
+                   weights=contents.weights(n), table=table, score_bits=width, pace=unit.pause,
+                   stalls=unit.waits)
 
     def elaborate(self, platform):
         m = Module()

@@ -14,7 +14,7 @@ __all__ = ["ProcessingElement"]
 class ProcessingElement(wiring.Component):
     """``o = sum over i, j of 2**(i+j) * popcount(xnor(w_i, x_j))``, planes i of w and j of x.
 
-    Latency ``schedule.sum_latency(simd, weight_bits, input_bits)`` cycles of ``en``, one word per
+    Latency ``latency.sum_latency(simd, weight_bits, input_bits)`` cycles of ``en``, one word per
     cycle. Bit 1 is +1.
 
     Parameters

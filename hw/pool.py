@@ -11,7 +11,7 @@ from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.tiles import Partials, tile_layout
 from benn_fpga.hw.window import tap_layout
-from benn_fpga.plan.schedule import max_latency, pool_latency
+from benn_fpga.plan.latency import max_latency, pool_latency
 
 __all__ = ["MaxPoolUnit", "SumPoolUnit"]
 
@@ -42,7 +42,7 @@ class MaxPoolUnit(wiring.Component):
     Windows that overlap come in from a line buffer, as channels/lanes groups of ``layer.taps``
     words, of which each gives a word; a tap outside the image is 0, which is never larger than
     another. Others (``layer.is_tiled``) come in from :class:`~benn_fpga.hw.tiles.Tiles`, pixel by
-    pixel, and the words of a window's last pixel give its words. Latency ``schedule.max_latency``,
+    pixel, and the words of a window's last pixel give its words. Latency ``latency.max_latency``,
     one tap per cycle.
 
     Parameters
@@ -66,6 +66,11 @@ class MaxPoolUnit(wiring.Component):
                                      always_ready=not stalls)),
             "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=not stalls)),
         })
+
+    @classmethod
+    def planned(cls, unit, contents):
+        """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
+        return cls(unit.stage.layer, lanes=unit.i.lanes, stalls=unit.waits)
 
     def elaborate(self, platform):
         m = Module()
@@ -99,7 +104,7 @@ class SumPoolUnit(wiring.Component):
     They give sums if ``layer.output_bits`` is 0, else codes. With ``layer.relu`` only taps in the
     image that reach ``active`` are added, and the thresholds are those for the number of such taps.
     After the windows of an image comes the next round, with its own constants. Latency
-    ``schedule.pool_latency``, one tap per cycle.
+    ``latency.pool_latency``, one tap per cycle.
 
     Parameters
     ----------
@@ -149,6 +154,14 @@ class SumPoolUnit(wiring.Component):
             "o": Out(stream.Signature(lanes * (output_bits or layer.output_bits),
                                       always_ready=not stalls)),
         })
+
+    @classmethod
+    def planned(cls, unit, contents):
+        """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
+        layer = unit.stage.layer
+        return cls(layer, lanes=unit.i.lanes, input_bits=unit.i.element_bits, rounds=unit.rounds,
+                   output_bits=None if layer.output_bits else unit.o.element_bits,
+                   stalls=unit.waits, **contents.stored(unit.stage.n))
 
     def elaborate(self, platform):
         m = Module()

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay, reduce_tree
-from benn_fpga.plan.schedule import POPCOUNT_LEAF
+from benn_fpga.plan.latency import POPCOUNT_LEAF
 
 __all__ = ["PopCount"]
 
@@ -18,7 +18,7 @@ class PopCount(wiring.Component):
 
     A level of full adders, then a binary adder tree, a register after each. The small sums of the
     first levels are kept bit-sliced, vector k holding bit k of all of them, so that a level is a
-    few wide operations whatever its width. Latency ``schedule.popcount_latency(width)`` cycles of
+    few wide operations whatever its width. Latency ``latency.popcount_latency(width)`` cycles of
     ``en``, one word per cycle.
 
     Parameters

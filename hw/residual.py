@@ -8,8 +8,8 @@ from benn_fpga.hw.banks import check_banks, word
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import banked, delay, enable
 from benn_fpga.hw.rom import Rom
+from benn_fpga.plan.latency import scale_latency
 from benn_fpga.plan.memories import signed_bits
-from benn_fpga.plan.schedule import scale_latency
 
 __all__ = ["AddUnit", "ScaleUnit"]
 
@@ -18,7 +18,7 @@ class ScaleUnit(wiring.Component):
     """``((gain * x + half) >> shift) + bias`` per channel, clipped to ±layer.top.
 
     A pixel comes in as channels/lanes words. After the pixels of an image comes the next round,
-    with its own constants. Latency ``schedule.scale_latency``, one word per cycle.
+    with its own constants. Latency ``latency.scale_latency``, one word per cycle.
 
     Parameters
     ----------
@@ -27,6 +27,7 @@ class ScaleUnit(wiring.Component):
     input_bits, output_bits : widths of a signed integer; the output's at least layer.integer_bits
     rounds : banks of constants
     gain, bias : per round and channel
+    gain_bits, bias_bits : their widths, as signed numbers
     stalls : whether outputs may have to wait; then all stops
 
     Members
@@ -35,28 +36,38 @@ class ScaleUnit(wiring.Component):
     o : Out(stream of lanes * output_bits bits)
     """
 
-    def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, rounds=1,
-                 stalls=True):
-        positive(lanes=lanes, input_bits=input_bits, output_bits=output_bits, rounds=rounds)
+    def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, gain_bits, bias_bits,
+                 rounds=1, stalls=True):
+        positive(lanes=lanes, input_bits=input_bits, output_bits=output_bits, rounds=rounds,
+                 gain_bits=gain_bits, bias_bits=bias_bits)
         channels = layer.shape[2]
         if channels % lanes:
             raise ValueError(f"Lanes {lanes} must divide the {channels} channels")
         if output_bits < layer.integer_bits:
             raise ValueError(f"Output bits must be at least the layer's {layer.integer_bits}, "
                              f"not {output_bits}")
-        check_banks("Gain", gain, rounds, channels)
-        check_banks("Bias", bias, rounds, channels)
+        for noun, banks, width in (("Gain", gain, gain_bits), ("Bias", bias, bias_bits)):
+            check_banks(noun, banks, rounds, channels)
+            if signed_bits(banks) > width:
+                raise ValueError(f"{noun} must fit {width} bits")
         self._layer = layer
         self._lanes = lanes
         self._input_bits = input_bits
         self._output_bits = output_bits
         self._rounds = rounds
-        self._gain = gain
-        self._bias = bias
+        self._constants = {"gain": (gain, gain_bits), "bias": (bias, bias_bits)}
         super().__init__({
             "i": In(stream.Signature(lanes * input_bits, always_ready=not stalls)),
             "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
         })
+
+    @classmethod
+    def planned(cls, unit, contents):
+        """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
+        widths = {f"{key}_bits": width for key, width in unit.constants}
+        return cls(unit.stage.layer, lanes=unit.i.lanes, input_bits=unit.i.element_bits,
+                   output_bits=unit.o.element_bits, rounds=unit.rounds, stalls=unit.waits,
+                   **widths, **contents.stored(unit.stage.n))
 
     def elaborate(self, platform):
         m = Module()
@@ -74,8 +85,8 @@ class ScaleUnit(wiring.Component):
         # The bias is needed two stages after the gain.
         row = banked(m, channels // lanes, repeats=rows * columns, banks=self._rounds, en=accept,
                      name="row")
-        gains = self._rom(m, "gain", self._gain, row, en)
-        biases = self._rom(m, "bias", self._bias, delay(m, row, 2, en=en, name="row")[-1], en)
+        gains = self._rom(m, "gain", row, en)
+        biases = self._rom(m, "bias", delay(m, row, 2, en=en, name="row")[-1], en)
         data = delay(m, self.i.payload, latency - 3, en=en, name="data")[-1]
         half = (1 << layer.shift) >> 1
         for n, (gain, bias) in enumerate(zip(gains, biases, strict=True)):
@@ -89,9 +100,9 @@ class ScaleUnit(wiring.Component):
                     Mux(y > layer.top, layer.top, Mux(y < -layer.top, -layer.top, y)))
         return m
 
-    def _rom(self, m, name, banks, row, en):
+    def _rom(self, m, name, row, en):
         """Each lane's constant of the channels in ``row``."""
-        width = signed_bits(banks)
+        banks, width = self._constants[name]
         words = [word(bank[at:at + self._lanes], width) for bank in banks
                  for at in range(0, len(bank), self._lanes)]
         m.submodules[name] = rom = Rom(words, width=self._lanes * width)
@@ -127,6 +138,13 @@ class AddUnit(wiring.Component):
             "b": In(stream.Signature(lanes * right_bits)),
             "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
         })
+
+    @classmethod
+    def planned(cls, unit, contents):
+        """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
+        left, right = unit.ports
+        return cls(lanes=left.lanes, left_bits=left.element_bits, right_bits=right.element_bits,
+                   output_bits=unit.o.element_bits, stalls=unit.waits)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.ram import block_attrs
-from benn_fpga.plan.schedule import MEMORY_LATENCY
+from benn_fpga.plan.latency import MEMORY_LATENCY
 
 __all__ = ["Rom"]
 

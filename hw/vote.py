@@ -5,7 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pipeline import counter, delay, reduce_tree
-from benn_fpga.plan.schedule import tree_latency
+from benn_fpga.plan.latency import tree_latency
 
 __all__ = ["HardVote", "Voter", "answer_layout"]
 
@@ -28,7 +28,7 @@ class HardVote(wiring.Component):
     """Turns a member's scores into its vote: 1 for the class with the best score, 0 for the others.
 
     Scores come ``lanes`` classes per beat, lowest class first; votes leave the same way. Latency
-    from the last beat in to the last beat out ``schedule.hard_latency``; one beat per cycle.
+    from the last beat in to the last beat out ``latency.hard_latency``; one beat per cycle.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Voter(wiring.Component):
     Each of the engines sends ``lanes`` classes per beat, lowest class first, once per round:
     ``total[c] = sum over engines m, rounds t of weight[m][t] * vote[m][t][c]``. The winner is the
     lowest class with the greatest total, the margin its lead over the next best. Latency from the
-    last beat ``schedule.vote_latency``; one beat per cycle.
+    last beat ``latency.vote_latency``; one beat per cycle.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Finding the first neuron whose output in the hardware is not the golden model's."""
 
 from benn_fpga import golden
-from benn_fpga.plan.stages import integer_bits, stages
+from benn_fpga.plan.plan import plan
 
 __all__ = ["first_difference", "lanes"]
 
@@ -22,30 +22,29 @@ def first_difference(model, folding, taps, beats, x, frames):
     x, frames : the frames that were streamed, and the numbers by which to call them
     """
     trace = golden.run(model, x, trace=True)
-    units, widths, last = stages(model, folding), integer_bits(model), len(model.layers) - 1
+    units, last = plan(model, folding).units, len(model.layers) - 1
     for f, frame in enumerate(frames):
         for tap in sorted(taps, key=lambda tap: (tap["layer"], tap["member_engine"])):
             n, engine = tap["layer"], tap["member_engine"]
-            stage, signed = units[n], not model.layers[n].output_bits
-            per_round = stage.pixels_out * stage.words_out
+            o, layer = units[n].o, model.layers[n]
             for t in range(folding.rounds(model)):
                 k = t * folding.parallel + engine
                 expected = (trace.scores[f, k] if n == last
                             else trace.activations[k][n][f]).ravel().tolist()
-                at = (f * folding.rounds(model) + t) * per_round
-                got = [value for word in beats[tap["path"]][at:at + per_round]
-                       for value in lanes(word, stage.lanes_out, widths[n], signed)]
+                at = (f * folding.rounds(model) + t) * o.words
+                got = [value for word in beats[tap["path"]][at:at + o.words]
+                       for value in lanes(word, o.lanes, o.element_bits, not layer.output_bits)]
                 got += [None] * (len(expected) - len(got))
                 if got != expected:
                     j = next(j for j in range(len(expected)) if got[j] != expected[j])
                     seen = "nothing" if got[j] is None else got[j]
-                    return (f"frame {frame}, member {k}, layer {n}, {_place(stage, j)}: "
+                    return (f"frame {frame}, member {k}, layer {n}, {_place(layer, j)}: "
                             f"expected {expected[j]}, got {seen}")
     return None
 
 
-def _place(stage, j):
-    shape = stage.layer.output_shape
+def _place(layer, j):
+    shape = layer.output_shape
     if len(shape) == 1:
         return f"neuron {j}"
     pixel, channel = divmod(j, shape[2])

@@ -10,7 +10,6 @@ import numpy as np
 
 from benn_fpga.errors import BennError
 from benn_fpga.plan.answer import answer_keep, answer_size
-from benn_fpga.plan.schedule import frame_beats
 
 __all__ = ["place", "tell", "workspace"]
 
@@ -50,8 +49,7 @@ def tell(work, design, x, **more):
     Returns what the bench is told.
     """
     lanes, classes = design.folding.bus // 8, design.model.classes
-    beats, predicted = frame_beats(design.model.encoder, design.folding.bus), \
-        design.manifest["predicted"]
+    beats, predicted = design.manifest["frame"]["beats"], design.manifest["predicted"]
     frames = np.zeros((len(x), beats * lanes), np.uint8)
     frames[:, :x.shape[1]] = x
     frames.tofile(work / "frames.bin")

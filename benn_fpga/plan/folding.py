@@ -2,9 +2,9 @@
 
 from benn_fpga.errors import BennError
 from benn_fpga.plan.answer import answer_beats
-from benn_fpga.plan.flow import alone, supplies
-from benn_fpga.plan.schedule import frame_beats, schedule
-from benn_fpga.plan.stages import Stage, stages
+from benn_fpga.plan.cycles import alone, supplies
+from benn_fpga.plan.plan import draft, plan
+from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Fold, Folding
 
 __all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
@@ -43,20 +43,19 @@ def _cheapest(n, layer, budget):
 
 def _bound(model, bus):
     """Cycles per frame that the buses need, whatever the folding."""
-    return max(frame_beats(model.encoder, bus), answer_beats(model.classes, bus))
+    return max(model.encoder.beats(bus), answer_beats(model.classes, bus))
 
 
 def _lanes(model, folding):
     """XNOR lanes of an engine."""
-    return sum(stage.fold.pe * stage.fold.simd for n, (layer, fold) in
-               enumerate(zip(model.layers, folding.layers, strict=True))
-               if (stage := Stage(n, layer, fold)).has_products)
+    return sum(layer.xnor_lanes(fold)
+               for layer, fold in zip(model.layers, folding.layers, strict=True))
 
 
 def bottleneck(model, folding):
     """Which of the slowest stages of a design bounds it: a bus, else a layer that can not be
     faster, else any; and whether another folding of that stage would be faster."""
-    busy = schedule(model, folding).stages
+    busy = plan(model, folding).schedule.stages
     most = [name for name, cycles in busy.items() if cycles == max(busy.values())]
     fixed = [name for name in most if name in ("input", "answer")] + [
         f"layer{n}" for n, (layer, fold) in
@@ -82,7 +81,9 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
     while True:
         folding = Folding(tuple(folds), parallel, bus)
         # A stage whose words come slowly takes longer to fill its line buffer.
-        taken = list(map(alone, stages(model, folding), supplies(model, folding)))
+        design = draft(model, folding)
+        taken = [alone(unit.stage, supply)
+                 for unit, supply in zip(design.units, supplies(design), strict=True)]
         over = max(taken) - allowed
         if over <= 0:
             return folding

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import draw
 from benn_fpga.errors import BennError
 from benn_fpga.plan.folding import bottleneck, fold_for_cycles, fold_for_lanes
-from benn_fpga.plan.schedule import schedule
+from benn_fpga.plan.plan import plan
 from benn_fpga.spec import Fold, Folding
 
 MODEL = draw.random_model(np.random.default_rng(0), members=4, shape=(6,), hidden=(4,), classes=3)
@@ -21,11 +21,11 @@ def all_foldings(model, parallel, bus):
 
 
 def lanes(folding):
-    return schedule(MODEL, folding).xnor_lanes
+    return plan(MODEL, folding).schedule.xnor_lanes
 
 
 def cycles(folding):
-    return schedule(MODEL, folding).cycles_per_frame
+    return plan(MODEL, folding).schedule.cycles_per_frame
 
 
 @pytest.mark.parametrize("parallel", [1, 2, 4])
@@ -51,7 +51,7 @@ def test_lanes_are_kept_with_the_fewest_cycles(parallel, budget):
 def test_whatever_is_chosen_fits_the_model(model, more, bus):
     budget = len(model.members) * len(model.layers) + more
     folding = fold_for_lanes(model, budget, bus=bus).check(model)
-    assert schedule(model, folding).xnor_lanes <= budget
+    assert plan(model, folding).schedule.xnor_lanes <= budget
 
 
 def test_all_members_are_parallel_unless_said():
@@ -89,7 +89,7 @@ def test_members_in_turn_read_a_frame_that_is_there():
     """What the bus needs for a frame does not slow a convolution that reads it from a buffer."""
     model = strided(4)
     folding = fold_for_cycles(model, 1620, parallel=1, bus=8)
-    assert schedule(model, folding).cycles_per_frame <= 1620
+    assert plan(model, folding).schedule.cycles_per_frame <= 1620
 
 
 def test_a_layer_that_is_fed_slowly_is_named():

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from benn_fpga import presets
 from benn_fpga.hw import emit
 from benn_fpga.plan import folding
 from benn_fpga.plan.manifest import TOP
+from benn_fpga.plan.plan import plan
 from benn_fpga.spec import Fold, Folding
 
 GENERATE = """
@@ -117,33 +119,25 @@ def test_memories_are_filled_in_pieces():
     assert sorted(map(int, places)) == sorted(n for size in sizes for n in range(size))
 
 
-@pytest.mark.parametrize("name", ["residual", "pools"])
-def test_manifest_says_what_memories_there_are(name):
-    model, shape = getattr(draw, name)()
-    text, manifest = emit.generate(model, shape)
-    found, expected = verilog.memories(text), {}
-    for n, layer in enumerate(manifest["layers"]):
-        for engine in range(shape.parallel):
-            front = "" if n == 0 else f"member{engine}."
-            for key, path in (("weight_memory", f"member{engine}.layer{n}.weights"),
-                              ("partials", f"member{engine}.layer{n}"),
-                              ("line_buffer", f"{front}window{n}"),
-                              ("frame_buffer", f"{front}buffer{n}")):
-                is_skid = key == "frame_buffer" and layer["pe"] == layer.get("outputs")
-                if key in layer and layer[key]["words"] > 1 and not is_skid:
-                    expected[f"{path}.memory"] = layer[key]["words"], layer[key]["bits"]
-    for queue in manifest["queues"]:
-        port = f"_{queue['port']}" if queue["port"] else ""
-        expected |= {f"member{engine}.queue{queue['to']}{port}.memory":
-                     (queue["words"], queue["bits"]) for engine in range(shape.parallel)}
-    tables = re.compile(r".*\.(table\d*|gain|bias|active)\.memory")
-    others = {path: size for path, size in found.items()
-              if not tables.fullmatch(path) and not path.startswith("guard")}
-    assert others == expected
-    stored = sum(words * bits for path, (words, bits) in found.items()
-                 if tables.fullmatch(path) or path.endswith(".weights.memory"))
-    if name == "pools":  # in which no table has one word, and is a constant
-        assert stored == manifest["memory_bits"]["constants"]
+def planned_memories(model, shape):
+    """(Words, bits) of every memory of a plan that is one, by its path; a single word is none."""
+    for node in plan(model, shape).nodes:
+        parents = [f"member{n}." for n in range(node.engines)] or [""]
+        for name, memory in node.memories.items():
+            inner = {"memory": "memory", "partials": "memory", "errors": "errors.storage",
+                     "partial": "partial"}.get(name)
+            copies = range(memory.copies) if memory.copies > 1 else [""]
+            for parent, copy in product(parents, copies):
+                if memory.words > 1:
+                    yield (f"{parent}{node.name}.{inner or f'{name}{copy}.memory'}",
+                           (memory.words, memory.bits))
+
+
+@pytest.mark.parametrize("name", ["residual", "pools", "dense"])
+def test_the_plan_says_what_memories_there_are(name):
+    model, shape = all_parts() if name == "dense" else getattr(draw, name)()
+    text, _ = emit.generate(model, shape)
+    assert verilog.memories(text) == dict(planned_memories(model, shape))
 
 
 # A refactor leaves these as they are; a change of the design or of Amaranth updates them.

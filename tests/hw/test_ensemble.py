@@ -12,7 +12,7 @@ import rtl
 from benn_fpga import golden, spec
 from benn_fpga.errors import BennError
 from benn_fpga.layers import Conv, Dense
-from benn_fpga.plan.schedule import schedule
+from benn_fpga.plan.plan import plan
 from benn_fpga.spec import ENCODERS, VOTES, Fold, Folding
 
 WAITS = list(product([0, 3], [0, 3]))
@@ -66,7 +66,7 @@ def test_any_timing(kind, part):
     @draw.ten(part + 10, design=DESIGNS[kind])
     def check(design):
         model, folding = design
-        timing = schedule(model, folding)
+        timing = plan(model, folding).schedule
         in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
         frames = drawn_frames(model, in_flight + (6 if kind == "dense" else 4))
         with rtl.Peaks() as peaks:
@@ -85,7 +85,7 @@ def test_latency_when_a_layer_must_pause():
     model = draw.random_model(rng, members=3, shape=(6,), hidden=(2, 1, 6), classes=6)
     folding = Folding((Fold(2, 1), Fold(1, 2), Fold(2, 1), Fold(6, 1)), 1, 16)
     got = rtl.answers(model, folding, draw.random_frames(rng, model, 2), alone=3)
-    assert got.latency == schedule(model, folding).latency_cycles
+    assert got.latency == plan(model, folding).schedule.latency_cycles
 
 
 @pytest.mark.parametrize("rows", [8, 9, 30])
@@ -96,7 +96,7 @@ def test_latency_of_an_answer_that_waits_for_its_error_flag(rows):
     model = draw.random_ensemble(np.random.default_rng(0), encoder, (conv,))
     folding = Folding((Fold(2, 1),), 1, 8)
     got = rtl.answers(model, folding, drawn_frames(model, 2), alone=rows)
-    assert got.latency == schedule(model, folding).latency_cycles == max(12, rows + 4)
+    assert got.latency == plan(model, folding).schedule.latency_cycles == max(12, rows + 4)
 
 
 @pytest.mark.parametrize(("idle", "stall"), [*WAITS, (0, 20)])
@@ -140,7 +140,7 @@ def test_wrong_frames_among_right_ones(kind, part):
 def check_reset(rng, seed, model, folding, count):
     """After a reset of one cycle every frame is right, whatever was on its way before."""
     frames = golden.check_input(model.encoder, draw.random_frames(rng, model, count))
-    lanes, latency = folding.bus // 8, schedule(model, folding).latency_cycles
+    lanes, latency = folding.bus // 8, plan(model, folding).schedule.latency_cycles
     after = [beat for frame in frames for beat in rtl.beats_of(frame, lanes)]
     got = rtl.top(model, folding, after, count=len(frames), idle=int(rng.integers(2)),
                   stall=int(rng.choice([0, 1, 6])), seed=seed,
@@ -188,7 +188,7 @@ def test_interval_is_the_slowest_stage():
             (Folding((Fold(2, 10), Fold(6, 12), Fold(4, 6)), 4, 64), "layer0"),
             (Folding((Fold(12, 20), Fold(1, 3), Fold(4, 6)), 2, 64), "layer1"),
             (Folding((Fold(12, 20), Fold(6, 12), Fold(1, 1)), 1, 64), "layer2")):
-        timing = schedule(model, folding)
+        timing = plan(model, folding).schedule
         assert timing.cycles_per_frame == timing.stages[slowest]
         got = rtl.answers(model, folding, drawn_frames(model, 40))
         assert set(np.diff(got.answered)) == {timing.cycles_per_frame}
@@ -209,7 +209,7 @@ def test_every_gap(case):
     model = draw.random_model(rng, members=members, shape=(values,), hidden=hidden,
                               classes=classes, vote="hard")
     got = rtl.answers(model, folding, draw.random_frames(rng, model, 60))
-    assert set(np.diff(got.answered)) == {schedule(model, folding).cycles_per_frame}
+    assert set(np.diff(got.answered)) == {plan(model, folding).schedule.cycles_per_frame}
 
 
 def test_largest_margin():

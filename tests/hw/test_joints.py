@@ -18,7 +18,7 @@ from benn_fpga.hw.joints import (
     ReplayBuffer,
     SkidBuffer,
 )
-from benn_fpga.plan import flow, timing
+from benn_fpga.plan import processes
 from benn_fpga.plan.widths import gear
 
 WAITS = list(product([0, 3], [0, 3]))
@@ -166,12 +166,12 @@ def ref_gearbox(beats, i, o, frame, bits):
 
 def modelled(found, beats):
     """Cycles in which the words of a gear leave, if ``beats`` come as fast as they are taken."""
-    i = timing.Channel()
-    processes = [(timing.source(i, [0] * beats), [i])]
-    for process, sizes in flow.converters(found):
-        before, i = i, timing.Channel()
-        processes.append((process(before, i, sizes), [before, i]))
-    timing.run([*processes, (timing.taken_at_once(i), [i])])
+    i = processes.Channel()
+    run = [(processes.source(i, [0] * beats), [i])]
+    for process, sizes in processes.converters(found):
+        before, i = i, processes.Channel()
+        run.append((process(before, i, sizes), [before, i]))
+    processes.run([*run, (processes.taken_at_once(i), [i])])
     return i.taken
 
 

@@ -75,14 +75,14 @@ FAULTS = {
         "test_ensemble.py::test_reset_at_any_moment[1]", "benn_fpga.hw.joints",
         "        full = Signal()", "        full = Signal(reset_less=True)"),
     "pause that is left out": (
-        "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.plan.schedule",
-        "return chunks, max(0, block.emit - chunks)", "return chunks, 0"),
+        "test_ensemble.py::test_latency_when_a_layer_must_pause", "benn_fpga.plan.plan",
+        "return words, max(0, block.emit - words)", "return words, 0"),
     "a cycle too many in the cycle model": (
-        "test_mvtu.py::test_unit[binary-2-4-0-0]", "benn_fpga.plan.schedule",
+        "test_mvtu.py::test_unit[binary-2-4-0-0]", "benn_fpga.plan.latency",
         "accumulate, compare = 1, 1", "accumulate, compare = 1, 2"),
     "queue of error flags that is too shallow": (
-        "test_ensemble.py::test_every_gap[0]", "benn_fpga.plan.schedule",
-        "folding.parallel * gates, held,", "folding.parallel * gates, 15,"),
+        "test_ensemble.py::test_every_gap[0]", "benn_fpga.plan.cycles",
+        "held, MappingProxyType(depths)", "15, MappingProxyType(depths)"),
     "window that starts before its last pixel is there": (
         "test_window.py::test_geometry[same-9-0]", "benn_fpga.hw.window",
         "init=steps[0].last - 1)", "init=steps[0].last - 2)"),
@@ -123,8 +123,8 @@ FAULTS = {
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
         "may.eq(~starts | self.room)", "may.eq(1)"),
     "gate that counts a beat too many": (
-        "test_queues.py::test_residual", "benn_fpga.hw.member",
-        "count=stage.reads, marked", "count=stage.reads + 1, marked"),
+        "test_queues.py::test_residual", "benn_fpga.hw.assembly",
+        "count=node.count, marked", "count=node.count + 1, marked"),
     "subsample that counts on from row to row": (
         "test_tiles.py::test_one_tap[shape1-3-2-0]", "benn_fpga.hw.tiles",
         "with m.If(ends):", "with m.If(C(0)):"),
@@ -165,14 +165,14 @@ FAULTS = {
         "test_ensemble.py::test_idle_and_stall[residual-soft-0-0]", "benn_fpga.hw.mvtu",
         "repeats=self._layer.positions", "repeats=1"),
     "queue with a place too few": (
-        "test_queues.py::test_residual", "benn_fpga.plan.schedule",
-        "{key: queue.most() for", "{key: max(1, queue.most() - 1) for"),
+        "test_queues.py::test_residual", "benn_fpga.plan.cycles",
+        "{name: queue.most() for", "{name: max(1, queue.most() - 1) for"),
     "queue with a place too many": (
-        "test_queues.py::test_residual", "benn_fpga.plan.schedule",
-        "{key: queue.most() for", "{key: queue.most() + 1 for"),
+        "test_queues.py::test_residual", "benn_fpga.plan.cycles",
+        "{name: queue.most() for", "{name: queue.most() + 1 for"),
     "answer before its error flag": (
         "test_ensemble.py::test_latency_of_an_answer_that_waits_for_its_error_flag[30]",
-        "benn_fpga.plan.schedule", "flow.guarded.taken[-1] + FLAG_LATENCY", "0"),
+        "benn_fpga.plan.cycles", "flow.guarded.taken[-1] + FLAG_LATENCY", "0"),
 }
 
 

@@ -9,7 +9,8 @@ import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.layers import Dense
-from benn_fpga.plan import memories, schedule
+from benn_fpga.plan import latency as latencies
+from benn_fpga.plan.memories import Contents
 from benn_fpga.spec import Encoder, Fold, Folding
 
 FOLDS = [(1, 1), (1, 12), (6, 1), (2, 4), (3, 6), (6, 12)]
@@ -29,11 +30,10 @@ def rtl_unit(model, fold, frames, **waits):
     """Outputs of layer 0 of every member in turn, and the cycles in which they came."""
     layer, rounds = model.layers[0], len(model.members)
     folding = Folding((fold, *(Fold(1, 1) for _ in model.layers[1:])), 1, 8)
-    scores = layer.is_scores
+    scores, contents = layer.is_scores, Contents(model, folding, 0)
     dut = MatrixVectorUnit(layer=layer, fold=fold, rounds=rounds,
-                weights=memories.weight_words(model, folding, 0, 0),
-                table=memories.bias_words(model, folding, 0, 0, model.score_bits) if scores else
-                memories.threshold_words(model, folding, 0, 0),
+                weights=contents.weights(0),
+                table=contents.offsets(0, model.score_bits) if scores else contents.thresholds(0),
                 score_bits=model.score_bits if scores else None)
     sf, nf = layer.inputs // fold.simd, layer.outputs // fold.pe
     chunks = [chunk for frame in frames for _ in range(rounds * nf)
@@ -66,7 +66,7 @@ def test_unit(case, pe, simd, idle, stall):
     got, cycles = rtl_unit(model, Fold(pe, simd), frames, idle=idle, stall=stall)
     assert np.array_equal(got, ref_unit(model, frames))
     if not idle and not stall:
-        sf, latency = 12 // simd, schedule.layer_latency(model.layers[0], Fold(pe, simd), 2)
+        sf, latency = 12 // simd, latencies.layer_latency(model.layers[0], Fold(pe, simd), 2)
         assert cycles == [sf - 1 + latency + n * sf for n in range(len(cycles))]
 
 
@@ -76,7 +76,7 @@ def test_constant_weights():
     frames = rng.integers(0, 2, (20, 9))
     got, cycles = rtl_unit(model, Fold(5, 9), frames)
     assert np.array_equal(got, ref_unit(model, frames))
-    latency = schedule.layer_latency(model.layers[0], Fold(5, 9), 1)
+    latency = latencies.layer_latency(model.layers[0], Fold(5, 9), 1)
     assert cycles == list(range(latency, latency + 20))
 
 

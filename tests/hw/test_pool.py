@@ -14,7 +14,7 @@ from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.tiles import Tiles
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool, SumPool
-from benn_fpga.plan.schedule import max_latency, pool_latency
+from benn_fpga.plan.latency import max_latency, pool_latency
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
 

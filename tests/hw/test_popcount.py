@@ -6,7 +6,7 @@ from amaranth.sim import Simulator
 
 from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.popcount import PopCount
-from benn_fpga.plan import schedule
+from benn_fpga.plan import latency
 
 
 def rtl_pipeline(dut, inputs, latency):
@@ -35,7 +35,7 @@ def rtl_pipeline(dut, inputs, latency):
 def test_popcount(width):
     rng = random.Random(width)
     words = [0, (1 << width) - 1, *(rng.getrandbits(width) for _ in range(20))]
-    got = rtl_pipeline(PopCount(width), [{"i": w} for w in words], schedule.popcount_latency(width))
+    got = rtl_pipeline(PopCount(width), [{"i": w} for w in words], latency.popcount_latency(width))
     assert got == [w.bit_count() for w in words]
 
 
@@ -54,9 +54,9 @@ def test_processing_element(simd, q, p):
     rng = random.Random(simd)
     pairs = [(rng.getrandbits(simd * q), rng.getrandbits(simd * p)) for _ in range(30)]
     pairs += [(0, 0), (0, (1 << simd * p) - 1), ((1 << simd * q) - 1, (1 << simd * p) - 1)]
-    latency = schedule.sum_latency(simd, q, p)
     dut = ProcessingElement(simd=simd, weight_bits=q, input_bits=p)
-    got = rtl_pipeline(dut, [{"w": w, "x": x} for w, x in pairs], latency)
+    got = rtl_pipeline(dut, [{"w": w, "x": x} for w, x in pairs],
+                       latency.sum_latency(simd, q, p))
     assert got == [ref_pe(w, x, simd, q, p) for w, x in pairs]
 
 

@@ -10,47 +10,44 @@ from amaranth.lib.wiring import In, Out
 
 import draw
 import rtl
-from benn_fpga.hw.ensemble import Ensemble
-from benn_fpga.hw.member import Member, feed
-from benn_fpga.plan.flow import Flow
-from benn_fpga.plan.schedule import latencies, pace, schedule
-from benn_fpga.plan.stages import stages
+from benn_fpga.hw.assembly import component
+from benn_fpga.hw.ensemble import Ensemble, feed
+from benn_fpga.hw.member import Member
+from benn_fpga.plan.cycles import Flow
+from benn_fpga.plan.memories import Contents
+from benn_fpga.plan.plan import plan
 
 
 class Engine(wiring.Component):
-    """The first engine of a design, and what turns pixels into the taps that it reads."""
+    """The first engine of a plan, and what turns pixels into the taps that it reads."""
 
-    def __init__(self, model, folding, queues):
-        self._first, self._bits = stages(model, folding)[0], model.encoder.element_bits
-        self._member = Member(model=model, folding=folding, engine=0, queues=queues)
-        super().__init__({"i": In(stream.Signature(self._first.lanes_in * self._bits)),
+    def __init__(self, plan, contents):
+        self._plan, self._contents = plan, contents
+        self._member = Member(plan=plan, contents=contents)
+        super().__init__({"i": In(stream.Signature(plan["gear0"].o.bits)),
                           "o": Out(self._member.o.signature)})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.member = member = self._member
-        feed(m, self._first, self._bits, wiring.flipped(self.i), [member])
+        front = [node for node in self._plan.front(self._plan.units[0]) if node.name != "buffer0"]
+        parts = {node.name: component(node, [self._contents]) for node in front}
+        given = {name: wiring.flipped(self.i) for name in ("gear0", "buffer0")}
+        feed(m, self._plan, front, parts, given, [member])
         wiring.connect(m, member.o, wiring.flipped(self.o))
         return m
 
 
-def flow_of(model, folding, queues):
-    paces = [pace(model, folding, stage.n) if stage.is_dense else None
-             for stage in stages(model, folding)]
-    return Flow(model, folding, latencies(model, folding), paces, queues)
-
-
 def check_paced(model, folding):
     """Frames whose words come evenly: each score comes in its cycle, and every queue gets full."""
-    timing, first = schedule(model, folding), stages(model, folding)[0]
-    rounds, words = folding.rounds(model), first.pixels_in * first.words_in
+    design = plan(model, folding)
+    timing, rounds, words = design.schedule, design.rounds, design["gear0"].o.words
     cycles = timing.cycles_per_frame // rounds
     frames = rounds * timing.latency_cycles // timing.cycles_per_frame + 4
-    flow = flow_of(model, folding, timing.queues)
-    scores = flow.run(flow.paced(frames, cycles))
+    scores = Flow(design, timing.queues).paced(frames, cycles)
     planned = [n * cycles + k * cycles // words for n in range(frames) for k in range(words)]
     with rtl.Peaks() as peaks:
-        dut = Engine(model, folding, timing.queues)
+        dut = Engine(design, Contents(model, folding, 0))
         beats, = rtl.stream(dut, [(dut.i, [0] * len(planned))], [(dut.o, len(scores))],
                             planned=planned, limit=scores[-1] + 100, at_end=peaks.read)
     assert [beat.cycle for beat in beats] == scores
@@ -69,18 +66,19 @@ def test_residual():
 
 
 RESIDUAL = draw.residual()
-DEEPER = [key for key, depth in schedule(*RESIDUAL).queues.items() if depth > 1]
+DEEPER = [name for name, depth in plan(*RESIDUAL).schedule.queues.items() if depth > 1]
 
 
-@pytest.mark.parametrize("key", DEEPER)
-def test_one_place_less_costs_cycles(key):
+@pytest.mark.parametrize("name", DEEPER)
+def test_one_place_less_costs_cycles(name):
     model, folding = RESIDUAL
-    timing, frames = schedule(model, folding), 5
+    design, frames = plan(model, folding), 5
+    queue = replace(design[name], depth=design[name].depth - 1)
     dut = Ensemble(model=model, folding=folding)
-    dut._schedule = replace(timing, queues={**timing.queues, key: timing.queues[key] - 1})
-    flow = flow_of(model, folding, dut._schedule.queues)
-    scores = flow.run(flow.bus(frames, timing.stages["input"]))
+    dut._plan = replace(design, nodes=tuple(queue if node.name == name else node
+                                            for node in design.nodes))
+    scores = Flow(design, {**design.schedule.queues, name: queue.depth}).bus(frames)
     got = rtl.answers(model, folding, draw.random_frames(np.random.default_rng(0), model, frames),
                       dut=dut)
     assert np.diff(got.answered).tolist() == np.diff(scores).tolist()
-    assert got.answered[-1] - got.answered[0] > 4 * timing.cycles_per_frame
+    assert got.answered[-1] - got.answered[0] > 4 * design.schedule.cycles_per_frame

@@ -8,7 +8,8 @@ import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
 from benn_fpga.layers import MAX_GAIN, MAX_SUM, Add, Scale
-from benn_fpga.plan.schedule import scale_latency
+from benn_fpga.plan.latency import scale_latency
+from benn_fpga.plan.memories import signed_bits
 from draw import divisors
 
 WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
@@ -38,9 +39,10 @@ def random_scale(rng, layer, gain, bias):
 
 def scale_unit(layer, lanes, widths, banks):
     input_bits, output_bits = widths
+    constants = {name: [bank[name].tolist() for bank in banks] for name in ("gain", "bias")}
     return ScaleUnit(layer, lanes=lanes, input_bits=input_bits, output_bits=output_bits,
-                     rounds=len(banks), gain=[bank["gain"].tolist() for bank in banks],
-                     bias=[bank["bias"].tolist() for bank in banks])
+                     rounds=len(banks), **constants,
+                     **{f"{name}_bits": signed_bits(each) for name, each in constants.items()})
 
 
 def check_scale(layer, lanes, widths, limits, rounds, seed, *, idle=0, stall=0):
@@ -118,10 +120,11 @@ def test_add(lanes, left, right, waits, seed):
     ({"output_bits": 5}, "Output bits must be at least the layer's 6, not 5"),
     ({"rounds": 2}, "Gain must be integers in lists of 2, 4, outermost first"),
     ({"bias": [[0] * 3]}, "Bias must be integers in lists of 1, 4, outermost first"),
+    ({"gain": [[1, 2, 1, 1]]}, "Gain must fit 2 bits"),
 ])
 def test_wrong_scale(options, message):
     options = {"lanes": 2, "input_bits": 4, "output_bits": 6, "gain": [[1] * 4],
-               "bias": [[0] * 4], **options}
+               "bias": [[0] * 4], "gain_bits": 2, "bias_bits": 2, **options}
     with pytest.raises(ValueError, match=f"^{message}$"):
         ScaleUnit(Scale((2, 2, 4), 3, 6), **options)
 

@@ -8,7 +8,7 @@ import pytest
 import rtl
 from benn_fpga import golden
 from benn_fpga.hw.vote import HardVote, Voter
-from benn_fpga.plan import schedule
+from benn_fpga.plan import latency
 
 SCORE_BITS, TOTAL_BITS = 6, 14
 
@@ -73,7 +73,7 @@ def test_vote_latency(classes, lanes, engines):
     scores, weights = draw_scores(rng, 8, 1, engines, classes), np.ones((1, engines), int)
     *_, beats = rtl_vote(scores, weights, lanes, "soft")
     per_frame = classes // lanes
-    first = per_frame - 1 + schedule.vote_latency(engines, lanes)
+    first = per_frame - 1 + latency.vote_latency(engines, lanes)
     assert [b.cycle for b in beats] == [first + n * per_frame for n in range(8)]
 
 
@@ -88,7 +88,7 @@ def test_hard_vote(classes, lanes, idle, stall):
     assert [b.payload for b in out] == beats_of(one_hot.astype(int), lanes, 1)
     if not idle and not stall:
         per_frame = classes // lanes
-        assert out[per_frame - 1].cycle == per_frame - 1 + schedule.hard_latency(lanes, per_frame)
+        assert out[per_frame - 1].cycle == per_frame - 1 + latency.hard_latency(lanes, per_frame)
         assert out[-1].cycle - out[0].cycle == len(beats) - 1
 
 

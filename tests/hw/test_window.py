@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import rtl
 from benn_fpga import bits, golden
-from benn_fpga.hw import member
+from benn_fpga.hw import assembly
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool
+from benn_fpga.plan import nodes
 from benn_fpga.plan.geometry import Walk
-from benn_fpga.plan.manifest import describe
-from benn_fpga.plan.stages import stages
+from benn_fpga.plan.plan import plan
 from draw import conv_models, designs, divisors, ten
 
 
@@ -140,7 +140,7 @@ class Built(LineBuffer):
 def memories(component):
     """Of the line buffers in ``component``."""
     Built.memories.clear()
-    with mock.patch.object(member, "LineBuffer", Built):
+    with mock.patch.object(assembly, "LineBuffer", Built):
         Fragment.get(component, None)
     return Built.memories
 
@@ -153,20 +153,19 @@ def test_memory(layer, data):
     assert memory["words"] <= largest(layer) * (layer.channels // parts["lanes"])
 
 
-def test_manifest():
+def test_plan():
     """It says what memories the line buffers are, and these are no larger than they must be."""
     @ten(0, design=designs(conv_models()))
     def check(design):
         model, folding = design
-        layers = describe(model, folding)["layers"]
-        found = [{key: layer["line_buffer"][key] for key in ("words", "bits")}
-                 for layer in layers if "line_buffer" in layer]
-        shared = found[:1] if "line_buffer" in layers[0] else []
+        planned = {node: node.memories["memory"]
+                   for node in plan(model, folding).all(nodes.LineBuffer)}
+        found = [{"words": memory.words, "bits": memory.bits} for memory in planned.values()]
+        shared = sum(node.engines == 0 for node in planned)
         assert memories(Ensemble(model=model, folding=folding)) \
-            == shared + found[len(shared):] * folding.parallel
-        for layer, stage in zip(layers, stages(model, folding), strict=True):
-            if "line_buffer" in layer:
-                assert layer["line_buffer"]["words"] <= largest(stage.layer) * stage.words_in
+            == found[:shared] + found[shared:] * folding.parallel
+        for node, memory in planned.items():
+            assert memory.words <= largest(node.stage.layer) * node.stage.words_in
 
 
 @pytest.mark.parametrize("reset_at", [1, 4, 7, 12, 20])

@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
-from benn_fpga.hw import member
+from benn_fpga.hw import assembly
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.hw.joints import Queue
 from benn_fpga.hw.pipeline import counter
@@ -278,7 +278,7 @@ class Peaks:
     def __init__(self):
         self.found = None
         self._queues = []
-        self._patch = mock.patch.object(member, "Queue", self._make)
+        self._patch = mock.patch.object(assembly, "Queue", self._make)
 
     def _make(self, *args, **options):
         self._queues.append(_Watched(*args, **options))

@@ -1,4 +1,4 @@
-"""The cycle model of streams: when every word passes every joint, to the cycle.
+"""Processes of the cycle model: when every word passes every joint, to the cycle.
 
 Units are processes that pass words through channels. Of each word a channel knows the cycle in
 which it is taken, and that from which it is offered, unless the word before it is still there: so
@@ -11,7 +11,7 @@ on earlier cycles only.
 from collections import defaultdict, deque
 from itertools import count, cycle
 
-__all__ = ["Channel", "Queue", "collect", "emit", "register", "ring", "run", "skid",
+__all__ = ["Channel", "Queue", "collect", "converters", "emit", "register", "ring", "run", "skid",
            "source", "taken_at_once"]
 
 
@@ -120,6 +120,13 @@ def emit(i, o, sizes):
         while len(o.taken) < sent:
             yield
         left = o.taken[-1]
+
+
+def converters(found):
+    """The processes of a :class:`~benn_fpga.plan.widths.Gear`, and the sizes of their blocks."""
+    collects, emits = zip(*found.sizes, strict=True)
+    return [*[(collect, collects)] * (found.collect > 1),
+            *[(emit, emits)] * (found.emit > 1)]
 
 
 def ring(i, o, chunks, replays):

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import draw
 from benn_fpga.layers import MaxPool
-from benn_fpga.plan import flow
-from benn_fpga.plan.flow import Flow, alone
-from benn_fpga.plan.schedule import latencies, pace, schedule
+from benn_fpga.plan import cycles
+from benn_fpga.plan.cycles import Flow, alone
+from benn_fpga.plan.plan import plan
 from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Fold
 
@@ -21,22 +21,20 @@ def designs(draw_):
     return model, draw_(draw.foldings(model))
 
 
-def stream(model, folding, depths, frames):
+def stream(design, depths, frames):
     """Follow frames that come as fast as they are taken; the flow, and the end of each frame."""
-    latency = latencies(model, folding)
-    paces = [pace(model, folding, n) if isinstance(layer, draw.Dense) else None
-             for n, layer in enumerate(model.layers)]
-    found = Flow(model, folding, latency, paces, depths)
-    scores = found.run(found.bus(frames, schedule(model, folding).stages["input"]))
+    found = Flow(design, depths)
+    scores = found.bus(frames)
     return found, scores[len(scores) // frames - 1::len(scores) // frames]
 
 
 @settings(max_examples=40)
 @given(designs())
 def test_frames_follow_each_other_at_the_pace_of_the_slowest_stage(design):
-    timing = schedule(*design)
+    design = plan(*design)
+    timing = design.schedule
     frames = timing.latency_cycles // timing.cycles_per_frame + 5
-    found, ends = stream(*design, timing.queues, frames)
+    found, ends = stream(design, timing.queues, frames)
     assert len(ends) == frames
     if timing.cycles_per_frame > timing.stages["answer"]:  # which is not followed here
         assert set(np.diff(ends[-3:]).tolist()) == {timing.cycles_per_frame}
@@ -50,9 +48,9 @@ def test_rows_in_the_middle_take_as_long_as_each_other(kernel, words, stride, he
     layer = MaxPool((height, width, 4), (kernel, padding + 1), stride, padding)
     stage = Stage(0, layer, Fold(4 // words, 1))
     emit = data.draw(st.sampled_from([n for n in (1, 2, 4) if n <= words]))
-    supply = flow.Gear(data.draw(st.integers(1, 4)), emit, words // emit), stage.pixels_in
+    supply = cycles.Gear(data.draw(st.integers(1, 4)), emit, words // emit), stage.pixels_in
     found = alone(stage, supply)
-    assert found == flow._alone(stage, *supply)
+    assert found == cycles._alone(stage, *supply)
     assert found >= stage.reads * stage.pixels_out
 
 
@@ -64,9 +62,10 @@ def test_one_place_less_may_cost_cycles():
               draw.Conv((4, 4, 4), (3, 3), outputs=4), draw.Dense(16, 3, 1, 1, 0))
     model = draw.random_ensemble(rng, encoder, layers)
     folding = draw.Folding((Fold(2, 2), Fold(1, 4), Fold(1, 1)), 1, 64)
-    timing = schedule(model, folding)
+    design = plan(model, folding)
+    timing = design.schedule
     worse = [replace_one(timing.queues, key, -1) for key in timing.queues if timing.queues[key] > 1]
-    slower = [stream(model, folding, depths, 8)[1] for depths in worse]
+    slower = [stream(design, depths, 8)[1] for depths in worse]
     assert any(np.diff(ends[-3:]).max() > timing.cycles_per_frame for ends in slower)
 
 

@@ -1,0 +1,431 @@
+"""The cycle model: how long a plan takes, to the cycle.
+
+Let a layer have NF = outputs/PE and SF = inputs/SIMD. Then
+
+* one member keeps a dense layer busy for ``NF * SF`` cycles, T members for T times that;
+* a layer of windows takes ``NF * SF`` cycles for each of them, and longer where its line buffer
+  has to be filled first (:func:`alone`);
+* a stream of frames needs as many cycles for each as the slowest layer, the input or the answer;
+* a frame that meets an idle design is followed word by word from node to node (:class:`Flow`).
+
+All engines of a design do the same in the same cycles, so one of them is followed. The tests
+compare the whole with simulation, cycle by cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import count, cycle
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from benn_fpga.plan import nodes, processes
+from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.latency import FLAG_LATENCY
+from benn_fpga.plan.processes import Channel, Queue
+from benn_fpga.plan.widths import Gear
+
+if TYPE_CHECKING:
+    from benn_fpga.plan.plan import Plan
+
+__all__ = ["Flow", "Schedule", "alone", "schedule", "supplies"]
+
+_FRAMES = 4  # after the first one is through, in which a stream of frames finds its rhythm
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Predicted timing and size of a design.
+
+    Members
+    -------
+    stages : cycles that each stage is busy per frame, by name
+    cycles_per_frame : in a stream of frames; the slowest stage
+    latency_cycles : from the first input beat to the first beat of the answer, design idle before
+    xnor_lanes : PE x SIMD over all layers and engines (a multi-bit product is one lane)
+    xnor_gates : the same, each bit plane product counted
+    error_depth : frames that the design can hold, so many error flags must be queued
+    queues : depth in pixels of every queue, by its name
+    """
+
+    stages: Mapping[str, int]
+    cycles_per_frame: int
+    latency_cycles: int
+    xnor_lanes: int
+    xnor_gates: int
+    error_depth: int
+    queues: Mapping[str, int]
+
+
+def _windows(stage, i, outputs, queues, latency):
+    """A stage that keeps pixels in a line buffer, and its gate."""
+    walk, words, per = Walk(stage.window), stage.words_in, stage.reads_per_word
+    part, columns = words // stage.parts, stage.layer.kernel[1]
+    frees = [(stage.words_out - 1) * per + (r * columns + c) * part + part - 1
+             for r, c in walk.free_at]
+    whole, freed = [], []  # cycles in which a pixel was written, and freed
+    steps, places, offered, taken = walk.steps, walk.places, i.offered, i.taken
+    reads, gives = stage.reads, [(n + 1) * per - 1 + latency for n in range(stage.words_out)]
+
+    def fill():
+        """Take what is offered and has a place."""
+        now = taken[-1] if taken else -1
+        for n in range(len(taken), len(offered)):
+            now, free = max(offered[n], now + 1), n // words - places
+            if free >= 0:
+                if len(freed) <= free:
+                    return
+                now = max(now, freed[free] + 1)
+            taken.append(now)
+            if n % words == words - 1:
+                whole.append(now)
+
+    gone = last = 0
+    start = -reads
+    for block in count():
+        step = steps[block % len(steps)]
+        fill()
+        while len(whole) < gone + step.need:
+            yield
+            fill()
+        got = max(last, whole[gone + step.need - 1] + 1)
+        start = max(got + 1, start + reads)
+        for queue in queues:
+            while (room := queue.room(block)) is None:
+                yield
+                fill()
+            start = max(start, room)
+        for queue in queues:
+            queue.starts.append(start)
+        word = frees[2 if step.ends_frame else 1 if step.ends_row else 0]
+        freed += [start + word - 1 if word else got] * step.free
+        gone += step.free
+        last = start + reads - 1
+        for o in outputs:
+            o.offered += [start + n for n in gives]
+
+
+def _straight(stage, inputs, outputs, queues, latency):
+    """A stage that reads every pixel once, as it comes, and its gate; those outside of tiles are
+    dropped, and the last of a tile gives a pixel."""
+    per, words = stage.reads_per_word, stage.words_in
+    ends = _tiles(stage.layer) if stage.layer.is_marked else [True]
+    taken = n = block = 0
+    for gives in cycle(ends):
+        for word in range(words):
+            for i in inputs:
+                while len(i.offered) <= n:
+                    yield
+                taken = max(taken, i.offered[n])
+            if gives and word == 0:
+                for queue in queues:
+                    while (room := queue.room(block)) is None:
+                        yield
+                    taken = max(taken, room)
+                for queue in queues:
+                    queue.starts.append(taken)
+                block += 1
+            for i in inputs:
+                i.taken.append(taken)
+            if gives and (word + 1) % per == 0:
+                for o in outputs:
+                    o.offered.append(taken + latency)
+            taken += 1
+            n += 1
+
+
+def _tiles(layer):
+    """Of each pixel, whether it is the last of its window in windows that do not overlap."""
+    ends = []
+    for size, kernel, grid in zip(layer.shape, layer.kernel, layer.grid, strict=False):
+        stops = (n * layer.stride - layer.padding + kernel for n in range(grid))
+        ends.append({min(size, stop) - 1 for stop in stops})
+    return [y in ends[0] and x in ends[1]
+            for y in range(layer.shape[0]) for x in range(layer.shape[1])]
+
+
+def _on_grid(stage, i, o):
+    """hw.tiles.Tiles for one tap: pixels that are not on the grid are dropped."""
+    now, n = -1, 0
+    for keep in cycle(_tiles(stage.layer)):
+        for _ in range(stage.words_in):
+            while len(i.offered) <= n:
+                yield
+            now = max(i.offered[n], now + 1)
+            if keep:
+                o.offered.append(now)
+                while len(o.taken) < len(o.offered):
+                    yield
+                now = o.taken[-1]
+            i.taken.append(now)
+            n += 1
+
+
+def _pixels(stage, inputs, outputs, queues, latency):
+    """The processes of a stage that reads pixels."""
+    found = []
+    if nodes.Tiles in stage.front and not stage.layer.is_marked:
+        i, before = Channel(), inputs[0]
+        found.append((_on_grid(stage, before, i), (before, i)))
+        inputs = [i]
+    process = (_windows(stage, inputs[0], outputs, queues, latency)
+               if nodes.LineBuffer in stage.front else
+               _straight(stage, inputs, outputs, queues, latency))
+    return [*found, (process, (*inputs, *outputs, *queues))]
+
+
+def _layer(unit, i, o, latency):
+    """A dense layer that reads each frame once, as it comes."""
+    chunks, pause = unit.pause
+    free, per = 0, unit.stage.reads_per_word
+    for n in count():
+        while len(i.offered) <= n:
+            yield
+        now = max(i.offered[n], free)
+        i.taken.append(now)
+        free = now + 1 + (pause if (n + 1) % chunks == 0 else 0)
+        if (n + 1) % per == 0:
+            o.offered.append(now + latency)
+
+
+def _replayed(unit, i, o, latency, replays):
+    """A dense layer and the ring of two frames before it, which sends each frame so often.
+
+    Fold by fold: within one, words follow each other in every cycle once they are there.
+    """
+    words, (chunks, pause) = unit.stage.words_in, unit.pause
+    every = max(1, chunks // words)
+    puts, gets = i.taken, []
+
+    def fill():
+        for n in range(len(puts), len(i.offered)):
+            free = n - 2 * words
+            if len(gets) <= free:
+                return
+            puts.append(max(i.offered[n], puts[-1] + 1 if puts else 0,
+                            gets[free] + 1 if free >= 0 else 0))
+
+    last = free = fold = 0
+    for frame in count():
+        for n in range(frame * words, (frame + 1) * words):
+            while len(puts) <= n:
+                fill()
+                if len(puts) <= n:
+                    yield
+            last = max(last, puts[n] + 1) + 1
+            last = max(last, free) if n == frame * words else last
+        for replay in range(replays):
+            if replay:
+                if replay == replays - 1:
+                    first = max(last + 1, free)
+                    gets += [last, *range(first, first + words - 1)]
+                last = max(last + 1, free) + words - 1
+            fold += 1
+            free = last + 1 + (pause if fold % every == 0 else 0)
+            o.offered.append(last + latency)
+            fill()
+
+
+class Flow:
+    """The processes of a plan.
+
+    Parameters
+    ----------
+    plan : what is followed
+    depths : of every queue, by name; as many as are needed if None
+
+    Members
+    -------
+    guarded : beats at the guard; the last of a frame brings its error flag
+    queues : the :class:`~benn_fpga.plan.processes.Queue` of every queue, by name
+    """
+
+    def __init__(self, plan: Plan, depths: Mapping[str, int] | None = None) -> None:
+        self._plan = plan
+        self._depths = depths
+        self._processes: list = []
+        self._offers: dict[str, Channel] = {}  # what a node gives
+        self.guarded: Channel | None = None
+        self.queues: dict[str, Queue] = {}
+
+    def bus(self, frames):
+        """Follow frames that come as fast as they are taken; the cycles of all score words."""
+        i = Channel()
+        self._run(processes.source(i, [0] * (frames * self._plan["skid"].i.words)), i)
+        self.guarded = self._add(processes.skid, i)
+        self._offers["encoder"] = self._add(processes.register, self.guarded)
+        return self._follow()
+
+    def paced(self, frames, cycles):
+        """... frames, or rounds of them, whose words come evenly to the first layer, each in so
+        many cycles."""
+        i, first = Channel(), self._plan.units[0]
+        words = self._plan.converter(first).o.words
+        self._run(processes.source(i, [frame * cycles + n * cycles // words
+                                       for frame in range(frames) for n in range(words)]), i)
+        self._offers["gear0"] = i
+        if not self._is_fused("buffer0"):
+            self._offers["buffer0"] = i
+        return self._follow()
+
+    def _run(self, process, *shared):
+        self._processes.append((process, shared))
+
+    def _add(self, process, i, *args):
+        o = Channel()
+        self._run(process(i, o, *args), i, o)
+        return o
+
+    def _is_fused(self, name):
+        """Whether a ring is followed together with the unit that reads it, fold by fold."""
+        return any(unit.stage.layer.reads_frames and self._plan.front(unit)[0].name == name
+                   for unit in self._plan.units)
+
+    def _follow(self):
+        """Follow the words of what is offered; returns the cycles of all score words."""
+        plan, last = self._plan, self._plan.units[-1]
+        for node in plan.followed():
+            if node.name not in self._offers and node.reads and node.reads[0] in self._offers:
+                self._offers[node.name] = self._passed(node)
+        scores = self._offers[last.name]
+        self._run(processes.taken_at_once(scores), scores)
+        processes.run(self._processes)
+        return scores.taken
+
+    def _passed(self, node):
+        """What ``node`` gives of what those give that it reads."""
+        i = self._offers[node.reads[0]]
+        match node:
+            case nodes.Converter():
+                for process, sizes in processes.converters(node.gear):
+                    i = self._add(process, i, sizes)
+            case nodes.Skid():
+                i = self._add(processes.skid, i)
+            case nodes.Ring() if not self._is_fused(node.name):
+                i = self._add(processes.ring, i, node.i.words, node.replays)
+            case nodes.Queue():
+                i = self.queues[node.name].o
+            case nodes.Unit():
+                i = self._unit(node)
+        return i  # of a node that is followed with its unit
+
+    def _unit(self, unit):
+        """A unit, and what is followed with it."""
+        plan, front = self._plan, self._plan.front(unit)
+        inputs = [self._offers[name] for name in unit.reads]
+        latency = unit.latency + sum(node.latency for node in front
+                                     if isinstance(node, nodes.Spread))
+        if unit.stage.layer.reads_frames:
+            o, ring = Channel(), front[0]
+            if isinstance(ring, nodes.Ring):
+                process = _replayed(unit, inputs[0], o, latency, ring.replays)
+            else:
+                process = _layer(unit, inputs[0], o, latency)
+            self._run(process, inputs[0], o)
+            return o
+        queues = plan.queues(unit)
+        outputs = [Channel() for _ in queues] or [Channel()]
+        for node, i in zip(queues, outputs, strict=False):
+            depth = None if self._depths is None else self._depths[node.name]
+            queue = self.queues[node.name] = Queue(i, Channel(), node.count, depth)
+            self._run(queue.process(), queue.i, queue.o, queue)
+        self._processes += _pixels(unit.stage, inputs, outputs,
+                                   [self.queues[node.name] for node in queues], latency)
+        return outputs[0]
+
+
+def supplies(plan):
+    """Per unit, the (:class:`Gear`, how often a frame it turns) that brings its first port; None
+    if it reads a ring of whole frames, since members run in turn."""
+    found = []
+    for unit in plan.units:
+        converter = plan.converter(unit)
+        ring = converter.engines == 0 and plan.rounds > 1
+        found.append(None if ring else (converter.gear, converter.turns))
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def alone(stage, supply=None):
+    """Cycles per frame of a stage that waits for no others but those that supply it.
+
+    ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
+    """
+    found, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
+    fed = turns * found.cycles
+    if stage.layer.reads_frames:
+        return max(stage.reads, fed)
+    if nodes.LineBuffer not in stage.front:
+        return max(stage.pixels_in * stage.words_in, fed)
+    layer = stage.layer
+    # Rows of windows at either edge, which reach into the padding, and more than fill the buffer;
+    # each further row takes as long as the one before, if words come evenly.
+    edge, kernel = (-(-size // layer.stride) for size in (layer.padding, layer.kernel[0]))
+    more = layer.grid[0] - (2 * edge + kernel + 3)
+    if more <= 1 or turns == 1 or (found.collect > 1 and found.emit > 1):
+        return _alone(stage, found, turns)
+    height, width, channels = layer.shape
+
+    def with_rows(rows):
+        shape = (height - (more - rows) * layer.stride, width, channels)
+        return _alone(replace(stage, layer=replace(layer, shape=shape)), found,
+                      shape[0] * width)
+    few = with_rows(0)
+    return few + more * (with_rows(1) - few)
+
+
+def _alone(stage, found, turns):
+    frames, i, o = 3, Channel(), Channel()
+    run = [(processes.source(i, [0] * (frames * turns * found.beats)), [i])]
+    for process, sizes in processes.converters(found):
+        i, before = Channel(), i
+        run.append((process(before, i, sizes), [before, i]))
+    run += [*_pixels(stage, [i], [o], [], 0), (processes.taken_at_once(o), [o])]
+    processes.run(run)
+    per_frame = stage.pixels_out * stage.words_out
+    return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]
+
+
+def schedule(plan: Plan) -> Schedule:
+    """The :class:`Schedule` of a plan; depths of queues in the plan are not looked at."""
+    rounds, fed = plan.rounds, supplies(plan)
+    busy = {"input": plan["skid"].i.words}
+    held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
+    for unit, supply in zip(plan.units, fed, strict=True):
+        name = unit.name
+        busy[name] = rounds * alone(unit.stage, supply)
+        spread = sum(node.latency for node in plan.front(unit) if isinstance(node, nodes.Spread))
+        held += 4 + -(-(unit.latency + spread) // busy[name])  # two in the buffer, two converted
+    beats = plan.units[-1].o.words
+    voting = sum(node.latency for node in plan.nodes
+                 if isinstance(node, (nodes.HardVote, nodes.Voter)))
+    held += -(-voting // (rounds * beats))
+    busy["answer"] = plan["port"].o.words
+    cycles = max(busy.values())
+    depths = _depths(plan, cycles)
+    flow = Flow(plan, depths)
+    scores = flow.bus(1)
+    # The first answer may be known before its frame has come in whole; it waits for the error flag.
+    voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
+    return Schedule(MappingProxyType(busy), cycles, voted + plan["port"].latency,
+                    sum(unit.engines * unit.lanes for unit in plan.units),
+                    sum(unit.engines * unit.gates for unit in plan.units),
+                    held, MappingProxyType(depths))
+
+
+def _depths(plan, cycles):
+    """Depth, in pixels, of every queue, if frames take so many cycles.
+
+    It is what a stream of frames needs whose words come evenly.
+    """
+    if not any(plan.all(nodes.Queue)):
+        return {}
+    cycles, frames, needed = cycles // plan.rounds, 0, _FRAMES
+    while frames < needed:
+        frames = needed
+        flow = Flow(plan)
+        scores = flow.paced(frames, cycles)
+        needed = scores[len(scores) // frames - 1] // cycles + _FRAMES
+    return {name: queue.most() for name, queue in flow.queues.items()}

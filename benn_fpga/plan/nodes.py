@@ -1,0 +1,347 @@
+"""The nodes of a plan: every part of a design as a small frozen value.
+
+A node says what stands there, not how it is built: ``hw`` has the component of each kind, cycles.py
+how long it takes. Streams connect nodes; a node names those that it reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from benn_fpga.plan import latency
+from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.memories import is_block
+from benn_fpga.plan.widths import Gear, gear
+
+if TYPE_CHECKING:
+    from benn_fpga.plan.stages import Stage
+
+__all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Gate", "Guard", "HardVote", "LineBuffer",
+           "Memory", "Node", "Queue", "Ring", "Skid", "Spread", "Stream", "Tiles", "Unit", "Voter",
+           "frame_buffer"]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """``words`` per frame of ``lanes`` elements of ``element_bits`` each.
+
+    ``marks`` go with a word: ``tap`` says whether it is in the image, ``tile`` where it is in its
+    window and in which of ``places`` its partial result is, ``beat`` is keep and last of the bus.
+    """
+
+    words: int
+    lanes: int
+    element_bits: int
+    marks: str = ""
+    places: int = 1
+
+    @property
+    def bits(self) -> int:
+        """Of a word, without its marks."""
+        return self.lanes * self.element_bits
+
+
+@dataclass(frozen=True)
+class Memory:
+    """``words`` x ``bits``, so many ``copies``; ``constant`` if it is never written."""
+
+    words: int
+    bits: int
+    copies: int = 1
+    constant: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it asks for block RAM."""
+        return is_block(self.words, self.bits)
+
+    @property
+    def size(self) -> int:
+        """Bits of all copies."""
+        return self.words * self.bits * self.copies
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a design.
+
+    Members
+    -------
+    name : of the instance
+    reads : names of the nodes whose streams it takes, port by port
+    i, o : the stream at its first port, and what it gives
+    engines : in how many engines it is; 0 if all share it
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    i: Stream
+    o: Stream
+    engines: int
+
+    @property
+    def copies(self) -> int:
+        return max(1, self.engines)
+
+    @property
+    def ports(self) -> tuple[Stream, ...]:
+        """The streams at all its ports."""
+        return (self.i,)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        return {}
+
+    @property
+    def register_bits(self) -> int:
+        """Registers that hold words, beside pipelines."""
+        return 0
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last word that an output needs to that output, if nothing waits."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Skid(Node):
+    """Two registers that cut the path of ``ready``."""
+
+    latency = 1
+
+    @property
+    def register_bits(self) -> int:
+        return 2 * self.i.bits
+
+
+@dataclass(frozen=True)
+class Guard(Node):
+    """Checks the length of frames; ``depth`` error flags are queued, None if not known yet."""
+
+    size: int
+    depth: int | None
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        return {"errors": Memory((self.depth or 1) - 1, 1)}  # and a register behind it
+
+
+@dataclass(frozen=True)
+class Encoder(Node):
+    """Raw values to elements: ``threshold_words`` words of thresholds of ``threshold_bits``."""
+
+    threshold_words: int
+    threshold_bits: int
+
+    latency = 1
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        if self.threshold_words < 2:
+            return {}
+        return {"thresholds": Memory(self.threshold_words, self.threshold_bits, constant=True)}
+
+
+@dataclass(frozen=True)
+class Converter(Node):
+    """Width converter; it starts anew after ``turn`` elements."""
+
+    turn: int
+
+    @property
+    def gear(self) -> Gear:
+        return gear(self.i.lanes, self.o.lanes, self.turn)
+
+    @property
+    def turns(self) -> int:
+        """How often it starts anew in a frame."""
+        return self.o.words * self.o.lanes // self.turn
+
+    @property
+    def register_bits(self) -> int:
+        return self.gear.elements(self.i.lanes, self.o.lanes) * self.i.element_bits
+
+    @property
+    def latency(self) -> int:
+        return (self.gear.collect > 1) + (self.gear.emit > 1)
+
+
+@dataclass(frozen=True)
+class Ring(Node):
+    """Two frames of ``i.words``, each sent ``replays`` times."""
+
+    replays: int
+
+    latency = 2
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        return {"memory": Memory(2 * self.i.words, self.i.bits)}
+
+
+@dataclass(frozen=True)
+class _Front(Node):
+    """What turns the pixels that come into what the unit of ``stage`` reads."""
+
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class Tiles(_Front):
+    """Passes the pixels that are in a window of windows that do not overlap."""
+
+    prefix = "tiles"
+
+    @classmethod
+    def before(cls, stage: Stage, i: Stream, **where) -> Tiles:
+        words = stage.layer.covered * stage.words_in
+        o = replace(i, words=words, marks="tile", places=stage.layer.grid[1] * stage.words_in)
+        return cls(i=i, o=o, stage=stage, **where)
+
+
+@dataclass(frozen=True)
+class LineBuffer(_Front):
+    """Holds the pixels that a window still needs, and sends windows word by word."""
+
+    prefix = "window"
+
+    latency = 2
+
+    @classmethod
+    def before(cls, stage: Stage, i: Stream, **where) -> LineBuffer:
+        o = replace(i, words=stage.pixels_out * stage.reads, marks="tap", places=1)
+        return cls(i=i, o=o, stage=stage, **where)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        places = Walk(self.stage.window).places
+        return {"memory": Memory(places * self.stage.words_in, self.i.bits)}
+
+
+@dataclass(frozen=True)
+class Gate(Node):
+    """Lets what becomes a pixel of ``unit`` pass if there is room for that in its queues.
+
+    ``count`` words become a pixel; if ``marked``, of those with ``last``.
+    """
+
+    unit: str
+    count: int
+    marked: bool
+
+
+@dataclass(frozen=True)
+class Fork(Node):
+    """Gives every word to all engines, each when it is ready."""
+
+
+@dataclass(frozen=True)
+class Spread(Node):
+    """A register that leads every word to all engines at once; they never stop."""
+
+    latency = 1
+
+
+@dataclass(frozen=True)
+class Unit(Node):
+    """Computes a layer.
+
+    Members
+    -------
+    stage : the layer and its fold
+    rounds : members that an engine runs in turn
+    others : the streams at its further ports
+    waits : whether its outputs may have to wait; then all stops
+    pause : words after which it takes none for some cycles, and these cycles
+    constants : widths of what members store, by name, where the layer does not say it
+    """
+
+    stage: Stage
+    rounds: int
+    others: tuple[Stream, ...]
+    waits: bool
+    pause: tuple[int, int]
+    constants: tuple[tuple[str, int], ...]
+
+    @property
+    def ports(self) -> tuple[Stream, ...]:
+        return (self.i, *self.others)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        return self.stage.layer.memories(self)
+
+    @property
+    def latency(self) -> int:
+        return self.stage.layer.latency(self.stage.fold, self.rounds)
+
+    @property
+    def lanes(self) -> int:
+        """XNOR lanes; a product of several bits is one."""
+        return self.stage.layer.xnor_lanes(self.stage.fold)
+
+    @property
+    def gates(self) -> int:
+        """XNOR gates: each product of bit planes is one."""
+        return self.lanes * self.stage.layer.xnor_planes
+
+
+@dataclass(frozen=True)
+class Queue(Node):
+    """``depth`` pixels of ``count`` words, each reserved beforehand; None if not known yet."""
+
+    count: int
+    depth: int | None
+
+    latency = 2
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        return {"memory": Memory(self.count * (self.depth or 0), self.i.bits)}
+
+
+@dataclass(frozen=True)
+class HardVote(Node):
+    """Scores to the vote of a member."""
+
+    @property
+    def latency(self) -> int:
+        return latency.hard_latency(self.i.lanes, self.i.words)
+
+
+@dataclass(frozen=True)
+class Voter(Node):
+    """Adds up the votes of ``parallel`` engines and ``rounds``."""
+
+    parallel: int
+    rounds: int
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """Totals so far, if they come in several words and rounds."""
+        if self.rounds == 1 or self.i.words == 1:
+            return {}
+        return {"partial": Memory(self.i.words, self.i.lanes * self.o.element_bits)}
+
+    @property
+    def latency(self) -> int:
+        return latency.vote_latency(self.parallel, self.i.lanes)
+
+
+@dataclass(frozen=True)
+class AnswerPort(Node):
+    """Sends answers over the bus; the record, then a buffer of two beats."""
+
+    latency = 2
+
+    @property
+    def register_bits(self) -> int:
+        return self.o.words * self.o.bits + 2 * self.o.bits
+
+
+def frame_buffer(i: Stream, replays: int, **where) -> Node:
+    """What a unit needs that reads whole frames: a ring that replays them, or a skid for once."""
+    if replays == 1:
+        return Skid(i=i, o=i, **where)
+    return Ring(i=i, o=replace(i, words=i.words * replays), replays=replays, **where)

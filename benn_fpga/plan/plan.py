@@ -1,0 +1,292 @@
+"""The plan: what stands where in a design, decided here and nowhere else.
+
+::
+
+    skid -> guard -> encoder -> gear0 -> [buffer0] -> [tiles0] -> [window0] -> [gate0] -> fork, read
+                                                                                            |
+      in every engine: layer0 -> [queue1] -> gear1 -> [buffer1] -> ... -> [gate1] -> layer1 -> ...
+                                                                                            |
+                                                                      [hard] -> voter -> port
+
+The gateware instantiates the nodes and connects what they read, the cycle model times them, the
+manifest lists them. The number in a name is that of the layer that reads, with its port if that is
+not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TypeVar
+
+from benn_fpga.plan import cycles, memories, nodes
+from benn_fpga.plan.answer import answer_beats
+from benn_fpga.plan.cycles import Schedule
+from benn_fpga.plan.nodes import Node, Stream, Unit
+from benn_fpga.plan.stages import Stage
+from benn_fpga.plan.widths import gear
+from benn_fpga.spec import Ensemble, Folding, sources
+
+__all__ = ["Plan", "draft", "plan"]
+
+N = TypeVar("N", bound=Node)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A design: its nodes, and how often they run.
+
+    Members
+    -------
+    nodes : layer by layer the unit, then what stands before it, then what leads to its readers
+    parallel, rounds : engines side by side, and members that each runs in turn
+    schedule : its timing, None while that is being found
+    """
+
+    nodes: tuple[Node, ...]
+    parallel: int
+    rounds: int
+    schedule: Schedule | None = None
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self.nodes}
+
+    def __getitem__(self, name: str) -> Node:
+        return self._by_name[name]
+
+    def all(self, kind: type[N]) -> Iterator[N]:
+        """The nodes of a kind."""
+        return (node for node in self.nodes if isinstance(node, kind))
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The unit of every layer."""
+        return tuple(self.all(Unit))
+
+    def queues(self, unit: Unit) -> list[nodes.Queue]:
+        """The queues that a unit fills."""
+        return [queue for queue in self.all(nodes.Queue) if queue.reads == (unit.name,)]
+
+    def feeding(self, unit: Unit) -> list[nodes.Queue]:
+        """The queues from which a unit reads, through width converters."""
+        leads = {self.converter(unit).reads, *(self[name].reads for name in unit.reads[1:])}
+        return [queue for queue in self.all(nodes.Queue) if (queue.name,) in leads]
+
+    def front(self, unit: Unit) -> list[Node]:
+        """What stands between a unit and the width converter that leads to its first port."""
+        found: list[Node] = []
+        node = self[unit.reads[0]]
+        while not isinstance(node, nodes.Converter):
+            found.insert(0, node)
+            node = self[node.reads[0]]
+        return found
+
+    def behind(self, unit: Unit) -> list[Node]:
+        """What leads from a unit to those that read it: queues, width converters, buffers."""
+        found: list[Node] = [unit]
+        for node in self.nodes[self.nodes.index(unit):]:
+            if isinstance(node, (nodes.Queue, nodes.Converter, nodes.Ring, nodes.Skid)) \
+                    and any(node.reads == (before.name,) for before in found):
+                found.append(node)
+        return found[1:]
+
+    def converter(self, unit: Unit) -> nodes.Converter:
+        """The width converter that leads to a unit's first port."""
+        node = self[[*self.front(unit), unit][0].reads[0]]
+        assert isinstance(node, nodes.Converter)
+        return node
+
+    def followed(self) -> Iterator[Node]:
+        """The nodes in the order of the data: each after all that it reads."""
+        done: set[str] = set()
+
+        def visit(node: Node) -> Iterator[Node]:
+            if node.name not in done:
+                done.add(node.name)
+                for name in node.reads:
+                    yield from visit(self[name])
+                yield node
+        for node in self.nodes:
+            yield from visit(node)
+
+
+def plan(model: Ensemble, folding: Folding) -> Plan:
+    """The :class:`Plan` of ``model`` folded by ``folding``; the last ones are kept."""
+    return _timed(draft(model, folding))
+
+
+def draft(model: Ensemble, folding: Folding) -> Plan:
+    """A plan without schedule, in which the depths of queues are not known yet."""
+    return _Draft(model, folding.check(model)).plan()
+
+
+@lru_cache(maxsize=8)  # those of large networks take seconds
+def _timed(draft: Plan) -> Plan:
+    """``draft`` with its schedule, and with the depths of queues that this says."""
+    schedule = cycles.schedule(draft)
+
+    def deep(node: Node) -> Node:
+        if isinstance(node, nodes.Queue):
+            return replace(node, depth=schedule.queues[node.name])
+        if isinstance(node, nodes.Guard):
+            return replace(node, depth=schedule.error_depth)
+        return node
+    return replace(draft, nodes=tuple(map(deep, draft.nodes)), schedule=schedule)
+
+
+class _Draft:
+    """Builds the nodes of a plan."""
+
+    def __init__(self, model: Ensemble, folding: Folding) -> None:
+        self._model = model
+        self._folding = folding
+        self._rounds = folding.rounds(model)
+        self._stages = tuple(Stage(n, layer, fold) for n, (layer, fold) in
+                             enumerate(zip(model.layers, folding.layers, strict=True)))
+        limits = [member.limits(model.layers) for member in model.members]
+        # Width of what each layer gives: of a code, or of an integer as a signed number.
+        self._bits = {n: layer.output_bits or max(limit[n] for limit in limits).bit_length() + 1
+                      for n, layer in enumerate(model.layers)}
+        self._bits[None] = model.encoder.element_bits
+        self._readers: dict[int | None, list[tuple[int, int]]] = {n: [] for n in self._bits}
+        for n, layer in enumerate(model.layers):
+            for port, source in enumerate(sources(layer, n)):
+                self._readers[source].append((n, port))
+        self._nodes: list[Node] = []
+
+    def plan(self) -> Plan:
+        self._input()
+        for stage in self._stages:
+            self._layer(stage)
+        self._vote()
+        return Plan(tuple(self._nodes), self._folding.parallel, self._rounds)
+
+    def _add(self, node: N) -> N:
+        self._nodes.append(node)
+        return node
+
+    def _words(self, stage: Stage) -> Stream:
+        """What comes to a stage, in its own words."""
+        bits = self._bits[sources(stage.layer, stage.n)[0]]
+        return Stream(stage.pixels_in * stage.words_in, stage.lanes_in, bits)
+
+    def _input(self) -> None:
+        """What all engines share, from the bus to the first unit."""
+        encoder, lanes, first = self._model.encoder, self._folding.bus // 8, self._stages[0]
+        bus = Stream(encoder.beats(self._folding.bus), lanes, 8, "beat")
+        beat, encoded = replace(bus, marks=""), replace(
+            bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
+            marks="")
+        thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
+        self._add(nodes.Skid("skid", (), bus, bus, 0))
+        self._add(nodes.Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
+        self._add(nodes.Encoder("encoder", ("guard",), beat, encoded, 0, len(thresholds),
+                                lanes * encoder.levels * (encoder.bits + 1)))
+        node: Node = self._add(nodes.Converter("gear0", ("encoder",), encoded, self._words(first),
+                                               0, encoder.outputs))
+        if first.layer.reads_frames:
+            node = self._add(nodes.frame_buffer(
+                node.o, self._rounds * first.words_out, name="buffer0", reads=("gear0",),
+                engines=0))
+        else:
+            if self._rounds > 1:
+                node = self._add(nodes.frame_buffer(node.o, self._rounds, name="buffer0",
+                                                    reads=("gear0",), engines=0))
+            node = self._cut(first, node, engines=0)
+        spread = nodes.Fork if self._waits(first) else nodes.Spread
+        self._add(spread("fork" if spread is nodes.Fork else "read", (node.name,), node.o,
+                         self._read(first, node.o), 0))
+
+    def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
+        """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
+        for kind in stage.front:
+            node = self._add(kind.before(stage, node.o, name=f"{kind.prefix}{stage.n}",
+                                         reads=(node.name,), engines=engines))
+        return self._add(nodes.Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines,
+                                    f"layer{stage.n}", stage.reads, stage.layer.is_marked))
+
+    def _waits(self, stage: Stage) -> bool:
+        """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
+
+        For all others a place in a queue is reserved before they are computed.
+        """
+        return stage.layer.reads_frames or stage.n == len(self._stages) - 1
+
+    def _read(self, stage: Stage, given: Stream) -> Stream:
+        """What the unit of a stage reads of the words ``given``."""
+        marks = stage.layer.marks
+        return replace(given, marks=marks, places=given.places if marks == "tile" else 1)
+
+    def _layer(self, stage: Stage) -> None:
+        """A unit, what stands before it in its engine, and what leads to its readers."""
+        n, layer, engines = stage.n, stage.layer, self._folding.parallel
+        given = [self._lead(n, port) for port in range(len(layer.sources))]
+        cut = n > 0 and not layer.reads_frames
+        at = len(self._nodes)
+        first = self._cut(stage, given[0], engines) if cut else given[0]
+        i = self._read(stage, first.o)
+        o = Stream(stage.pixels_out * stage.words_out, stage.lanes_out, self._bits[n])
+        self._nodes.insert(at, Unit(
+            f"layer{n}", (first.name, *(node.name for node in given[1:])), i, o, engines, stage,
+            self._rounds, tuple(node.o for node in given[1:]), self._waits(stage),
+            self._pause(stage), tuple(self._constants(n))))
+        for reader, port in self._readers[n]:
+            target, name = self._stages[reader], f"{reader}" if port == 0 else f"{reader}_{port}"
+            node: Node = self._nodes[at]
+            if not layer.reads_frames:
+                node = self._add(nodes.Queue(f"queue{name}", (node.name,), o, o, engines,
+                                             stage.words_out, None))
+            frames = target.layer.reads_frames
+            node = self._add(nodes.Converter(
+                f"gear{name}", (node.name,), o,
+                Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
+                engines, target.layer.inputs if frames else layer.output_shape[-1]))
+            if frames:
+                self._add(nodes.frame_buffer(node.o, target.words_out, name=f"buffer{name}",
+                                             reads=(node.name,), engines=engines))
+
+    def _lead(self, n: int, port: int) -> Node:
+        """The node that leads to a port of layer ``n``, before what cuts windows."""
+        if n == 0:
+            return self._nodes[-1]
+        ending = f"{n}" if port == 0 else f"{n}_{port}"
+        names = {f"gear{ending}", f"buffer{ending}"}
+        return [node for node in self._nodes if node.name in names][-1]
+
+    def _pause(self, stage: Stage) -> tuple[int, int]:
+        """Words after which a dense layer must pause, and for how many cycles.
+
+        Where the next layer takes the outputs of a block in more cycles than they are made in, the
+        layer waits at its input. Its pipeline then never has to stop in the middle, which would
+        also hold up the round behind, and no cycle is lost: the next layer is the slower one.
+        """
+        layer = stage.layer
+        if not layer.reads_frames or not layer.output_bits:
+            return 1, 0
+        (reader, _), = self._readers[stage.n]
+        block = gear(stage.fold.pe, self._stages[reader].lanes_in, layer.outputs)
+        words = block.collect * stage.reads_per_word
+        return words, max(0, block.emit - words)
+
+    def _constants(self, n: int) -> Iterator[tuple[str, int]]:
+        """Widths of what members store for layer ``n``, if that depends on what they store."""
+        for key in self._model.layers[n].sized_by_value:
+            yield key, memories.signed_bits(
+                [member.layers[n][key].tolist() for member in self._model.members])
+
+    def _vote(self) -> None:
+        model, parallel = self._model, self._folding.parallel
+        last = self._nodes[-1] if isinstance(self._nodes[-1], Unit) else \
+            next(node for node in reversed(self._nodes) if isinstance(node, Unit))
+        votes: Node = last
+        if model.vote == "hard":
+            o = replace(last.o, element_bits=1)
+            votes = self._add(nodes.HardVote("hard", (last.name,), last.o, o, parallel))
+        answer = Stream(1, model.classes, model.total_bits)
+        voter = self._add(nodes.Voter("voter", (votes.name,), votes.o, answer, 0, parallel,
+                                      self._rounds))
+        beats = answer_beats(model.classes, self._folding.bus)
+        self._add(nodes.AnswerPort("port", (voter.name, "guard"), answer, Stream(
+            beats, self._folding.bus // 8, 8, "beat"), 0))
