@@ -33,10 +33,10 @@ from benn_fpga import bits
 from benn_fpga.checks import whole
 from benn_fpga.errors import BennError
 from benn_fpga.plan import latency
-from benn_fpga.plan.nodes import LineBuffer, Memory, Tiles
+from benn_fpga.plan.nodes import LineBuffer, Memory, SlidingWindow, Tiles
 
 __all__ = ["KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "MaxPool", "Scale", "SumPool",
-           "from_json"]
+           "divisors", "from_json"]
 
 # Bounds that keep a hostile file from asking for unreasonable memory, and every sum in 32 bits.
 MAX_SIZE = 1 << 24
@@ -45,6 +45,11 @@ MAX_SUM = (1 << 31) - 1
 MAX_GAIN = (1 << 15) - 1
 MAX_SHIFT = 31
 MAX_INTEGER_BITS = 24
+
+
+def divisors(n):
+    """All divisors of ``n``, the smallest first."""
+    return tuple(d for d in range(1, n + 1) if n % d == 0)
 
 
 def _shape(shape):
@@ -96,6 +101,18 @@ class _Layer:
     def foldable(self):
         """What PE must divide, and what SIMD must, each with its name."""
         return (self.output_shape[-1], "channels"), (1, "inputs")
+
+    wide_simds: ClassVar[tuple[int, ...]] = ()  # more values that SIMD may have
+
+    @property
+    def pes(self):
+        """All values that PE may have."""
+        return divisors(self.foldable[0][0])
+
+    @property
+    def simds(self):
+        """All values that SIMD may have."""
+        return (*divisors(self.foldable[1][0]), *self.wide_simds)
 
     @property
     def levels(self):
@@ -384,9 +401,21 @@ class Conv(_Window, _Products):
     def parts(self, fold):
         return self.groups
 
+    def lanes_in(self, fold):
+        return min(fold.simd, self.channels)
+
     def front(self, fold):
+        if fold.simd > self.channels:
+            return (SlidingWindow,)
         replayed = self.taps > 1 or self.outputs > fold.pe
         return (*self._thinned, *((LineBuffer,) if replayed else ()))
+
+    @property
+    def wide_simds(self):
+        """SIMD of more than a tap: taps of a row, rows, the window; there are none with groups."""
+        rows, columns = self.kernel
+        taps = {*divisors(columns), *(columns * n for n in divisors(rows))} - {1}
+        return tuple(self.channels * n for n in sorted(taps)) if self.groups == 1 else ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_SIZE, MAX_SUM
+from benn_fpga.layers import MAX_SIZE, MAX_SUM, divisors
 
 __all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
            "sources"]
@@ -336,7 +336,7 @@ class Folding:
             outputs, inputs = layer.foldable
             where = f"layer {n} ({layer.kind})"
             _divides(f"PE {fold.pe}", fold.pe, *outputs, where)
-            _divides(f"SIMD {fold.simd}", fold.simd, *inputs, where)
+            _divides(f"SIMD {fold.simd}", fold.simd, *inputs, where, layer.wide_simds)
         members = len(model.members)
         _divides(f"Parallel {self.parallel}", self.parallel, members, "members")
         return self
@@ -378,13 +378,16 @@ def _bits(width):
     return f"codes of {width} bit" if width else "integers"
 
 
-def _divides(what, part, whole, noun, where=None):
+def _divides(what, part, whole, noun, where=None, more=()):
+    """Raise unless ``part`` divides ``whole``, or is one of ``more``."""
     if where is not None:
-        if whole == 1 < part:
+        if whole == 1 < part and not more:
             raise BennError(f"{what} of {where} must be 1")
         noun = f"{noun} of {where}"
-    if whole % part:
-        below = next(d for d in range(min(part, whole), 0, -1) if whole % d == 0)
-        above = next((d for d in range(part, whole + 1) if whole % d == 0), whole)
-        near = f"{below} or {above}" if below != above else f"{below}"
-        raise BennError(f"{what} must divide the {whole} {noun}; nearest: {near}")
+    if whole % part and part not in more:
+        known = (*divisors(whole), *more)
+        near = {max((d for d in known if d < part), default=1),
+                min((d for d in known if d > part), default=max(known))}
+        wide = ", or be taps of a kernel row, rows of the kernel or all of it" if more else ""
+        raise BennError(f"{what} must divide the {whole} {noun}{wide}; nearest: "
+                        f"{' or '.join(map(str, sorted(near)))}")

@@ -11,6 +11,7 @@ from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.port import AnswerPort
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
+from benn_fpga.hw.sliding import SlidingWindow
 from benn_fpga.hw.tiles import Tiles, tile_layout
 from benn_fpga.hw.vote import HardVote, Voter
 from benn_fpga.hw.window import LineBuffer, tap_layout
@@ -67,6 +68,9 @@ def component(node, contents=None):
         case nodes.LineBuffer(stage=stage):
             return LineBuffer(stage.window, lanes=i.lanes, element_bits=i.element_bits,
                               folds=stage.words_out, groups=stage.parts)
+        case nodes.SlidingWindow(stage=stage):
+            return SlidingWindow(stage.layer, lanes=o.lanes, element_bits=i.element_bits,
+                                 folds=stage.words_out)
         case nodes.Gate():
             return Gate(payload(i), count=node.count, marked=node.marked)
         case nodes.Fork():

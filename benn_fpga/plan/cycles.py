@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from benn_fpga.plan import nodes, processes
-from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.latency import FLAG_LATENCY
 from benn_fpga.plan.processes import Channel, Queue
 from benn_fpga.plan.widths import Gear
@@ -107,6 +107,34 @@ def _windows(stage, i, outputs, queues, latency):
             o.offered += [start + n for n in gives]
 
 
+def _sliding(stage, i, outputs, queues, latency):
+    """A stage whose window is in registers, and its gate: the next step comes with the last word of
+    a window, and a window is read from the cycle after its last step."""
+    per, gives = stage.reads_per_word, stage.words_out
+    now = last = -1
+    n = block = 0
+    for comes, completes in cycle(Slide(stage.layer).walk):
+        now = max(now + 1, last)
+        if comes:
+            while len(i.offered) <= n:
+                yield
+            now = max(now, i.offered[n])
+            i.taken.append(now)
+            n += 1
+        if completes:
+            start = now + 1
+            for queue in queues:
+                while (room := queue.room(block)) is None:
+                    yield
+                start = max(start, room)
+            for queue in queues:
+                queue.starts.append(start)
+            block += 1
+            last = start + stage.reads - 1
+            for o in outputs:
+                o.offered += [start + (k + 1) * per - 1 + latency for k in range(gives)]
+
+
 def _straight(stage, inputs, outputs, queues, latency):
     """A stage that reads every pixel once, as it comes, and its gate; those outside of tiles are
     dropped, and the last of a tile gives a pixel."""
@@ -170,9 +198,12 @@ def _pixels(stage, inputs, outputs, queues, latency):
         i, before = Channel(), inputs[0]
         found.append((_on_grid(stage, before, i), (before, i)))
         inputs = [i]
-    process = (_windows(stage, inputs[0], outputs, queues, latency)
-               if nodes.LineBuffer in stage.front else
-               _straight(stage, inputs, outputs, queues, latency))
+    if nodes.LineBuffer in stage.front:
+        process = _windows(stage, inputs[0], outputs, queues, latency)
+    elif nodes.SlidingWindow in stage.front:
+        process = _sliding(stage, inputs[0], outputs, queues, latency)
+    else:
+        process = _straight(stage, inputs, outputs, queues, latency)
     return [*found, (process, (*inputs, *outputs, *queues))]
 
 
@@ -313,12 +344,10 @@ class Flow:
 
     def _unit(self, unit):
         """A unit, and what is followed with it."""
-        plan, front = self._plan, self._plan.front(unit)
+        plan, latency = self._plan, self._plan.latency(unit)
         inputs = [self._offers[name] for name in unit.reads]
-        latency = unit.latency + sum(node.latency for node in front
-                                     if isinstance(node, nodes.Spread))
         if unit.stage.layer.reads_frames:
-            o, ring = Channel(), front[0]
+            o, ring = Channel(), plan.front(unit)[0]
             if isinstance(ring, nodes.Ring):
                 process = _replayed(unit, inputs[0], o, latency, ring.replays)
             else:
@@ -357,7 +386,7 @@ def alone(stage, supply=None):
     fed = turns * found.cycles
     if stage.layer.reads_frames:
         return max(stage.reads, fed)
-    if nodes.LineBuffer not in stage.front:
+    if not {nodes.LineBuffer, nodes.SlidingWindow}.intersection(stage.front):
         return max(stage.pixels_in * stage.words_in, fed)
     layer = stage.layer
     # Rows of windows at either edge, which reach into the padding, and more than fill the buffer;
@@ -394,10 +423,8 @@ def schedule(plan: Plan) -> Schedule:
     busy = {"input": plan["skid"].i.words}
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
     for unit, supply in zip(plan.units, fed, strict=True):
-        name = unit.name
-        busy[name] = rounds * alone(unit.stage, supply)
-        spread = sum(node.latency for node in plan.front(unit) if isinstance(node, nodes.Spread))
-        held += 4 + -(-(unit.latency + spread) // busy[name])  # two in the buffer, two converted
+        busy[unit.name] = rounds * alone(unit.stage, supply)
+        held += 4 + -(-plan.latency(unit) // busy[unit.name])  # two in the buffer, two converted
     beats = plan.units[-1].o.words
     voting = sum(node.latency for node in plan.nodes
                  if isinstance(node, (nodes.HardVote, nodes.Voter)))

@@ -12,23 +12,19 @@ __all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
 DEFAULT_LANES = 4096
 
 
-def _divisors(n):
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
 def _widest(layer):
-    return Fold(*(count for count, _ in layer.foldable))
+    return Fold(max(layer.pes), max(layer.simds))
 
 
 def _cheapest(n, layer, budget):
     """Fold of ``layer`` with the fewest lanes that takes at most ``budget`` cycles.
 
-    Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle.
+    Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle. But one
+    of several taps needs a window of registers, and wins only if it saves lanes.
     """
-    (outputs, _), (inputs, _) = layer.foldable
     found, most = None, _widest(layer)
-    for simd in reversed(_divisors(inputs)):
-        for pe in _divisors(outputs):
+    for simd in sorted(layer.simds, key=lambda simd: (simd in layer.wide_simds, -simd)):
+        for pe in layer.pes:
             if found is not None and pe * simd >= found.pe * found.simd:
                 break
             stage = Stage(n, layer, Fold(pe, simd))

@@ -6,8 +6,9 @@ are there; once it was read, no pixel before ``freed(p)`` is needed again, by an
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-__all__ = ["Step", "Walk"]
+__all__ = ["Slide", "Step", "Walk"]
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,53 @@ class Walk:
         (kh, kw), stride, pad = self.layer.kernel, self.layer.stride, self.layer.padding
         return ((min(pad, kh - 1), min(stride, kw) - 1), (min(stride, kh) - 1, kw - 1),
                 (kh - 1, kw - 1))
+
+
+@dataclass(frozen=True)
+class Slide:
+    """How windows of registers move over an image: one column of pixels further in each step.
+
+    A row of the image takes ``width`` steps, and more than it has columns only where a row of
+    windows is longer. A step takes a pixel if there is one at its place. A window that reaches
+    beyond a row is complete while the next row is already coming in, and one that reaches below the
+    image after all pixels are in; what is outside the image is not looked at.
+    """
+
+    layer: Any
+
+    @property
+    def width(self) -> int:
+        """Steps of a row: two at least, so that a column is not read while it is written."""
+        return max(2, self.layer.shape[1], self.layer.grid[1])
+
+    @property
+    def first(self) -> int:
+        """The step that completes the first window."""
+        (kh, kw), pad = self.layer.kernel, self.layer.padding
+        return (kh - 1 - pad) * self.width + kw - 1 - pad
+
+    @property
+    def gaps(self) -> tuple[int, int, int]:
+        """Steps from a window to the next: in a row, to the next row, to the next frame."""
+        (rows, columns), stride = self.layer.grid, self.layer.stride
+        across = (columns - 1) * stride
+        last = self.first + (rows - 1) * stride * self.width + across
+        return stride, stride * self.width - across, self.steps - last + self.first
+
+    @property
+    def steps(self) -> int:
+        """Steps of a frame."""
+        (height, width, _), (rows, columns) = self.layer.shape, self.layer.grid
+        stride = self.layer.stride
+        last = self.first + (rows - 1) * stride * self.width + (columns - 1) * stride
+        return max(last + 1, (height - 1) * self.width + width)
+
+    @cached_property
+    def walk(self) -> tuple[tuple[bool, bool], ...]:
+        """Of every step of a frame, whether it takes a pixel, and whether it completes a window."""
+        height, width, _ = self.layer.shape
+        (rows, columns), stride = self.layer.grid, self.layer.stride
+        complete = {self.first + (y * self.width + x) * stride
+                    for y in range(rows) for x in range(columns)}
+        return tuple((n // self.width < height and n % self.width < width, n in complete)
+                     for n in range(self.steps))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from benn_fpga.plan import latency
-from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.memories import is_block
 from benn_fpga.plan.widths import Gear, gear
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from benn_fpga.plan.stages import Stage
 
 __all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Gate", "Guard", "HardVote", "LineBuffer",
-           "Memory", "Node", "Queue", "Ring", "Skid", "Spread", "Stream", "Tiles", "Unit", "Voter",
-           "frame_buffer"]
+           "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow", "Spread", "Stream", "Tiles",
+           "Unit", "Voter", "frame_buffer"]
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,30 @@ class LineBuffer(_Front):
     def memories(self) -> dict[str, Memory]:
         places = Walk(self.stage.window).places
         return {"memory": Memory(places * self.stage.words_in, self.i.bits)}
+
+
+@dataclass(frozen=True)
+class SlidingWindow(_Front):
+    """Holds a window in registers, and sends it in words of several taps."""
+
+    prefix = "window"
+
+    latency = 1
+
+    @classmethod
+    def before(cls, stage: Stage, i: Stream, **where) -> SlidingWindow:
+        o = Stream(stage.pixels_out * stage.reads, stage.fold.simd, i.element_bits)
+        return cls(i=i, o=o, stage=stage, **where)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        rows = self.stage.layer.kernel[0] - 1
+        width = Slide(self.stage.layer).width
+        return {"memory": Memory(width, rows * self.i.bits)} if rows else {}
+
+    @property
+    def register_bits(self) -> int:
+        return self.stage.layer.taps * self.i.bits
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
-from benn_fpga.plan import cycles, memories, nodes
+from benn_fpga.plan import cycles, memories
 from benn_fpga.plan.answer import answer_beats
 from benn_fpga.plan.cycles import Schedule
-from benn_fpga.plan.nodes import Node, Stream, Unit
+from benn_fpga.plan.nodes import (
+    AnswerPort,
+    Converter,
+    Encoder,
+    Fork,
+    Gate,
+    Guard,
+    HardVote,
+    Node,
+    Queue,
+    Ring,
+    Skid,
+    Spread,
+    Stream,
+    Unit,
+    Voter,
+    frame_buffer,
+)
 from benn_fpga.plan.stages import Stage
 from benn_fpga.plan.widths import gear
 from benn_fpga.spec import Ensemble, Folding, sources
@@ -65,37 +82,42 @@ class Plan:
         """The unit of every layer."""
         return tuple(self.all(Unit))
 
-    def queues(self, unit: Unit) -> list[nodes.Queue]:
+    def queues(self, unit: Unit) -> list[Queue]:
         """The queues that a unit fills."""
-        return [queue for queue in self.all(nodes.Queue) if queue.reads == (unit.name,)]
+        return [queue for queue in self.all(Queue) if queue.reads == (unit.name,)]
 
-    def feeding(self, unit: Unit) -> list[nodes.Queue]:
+    def feeding(self, unit: Unit) -> list[Queue]:
         """The queues from which a unit reads, through width converters."""
         leads = {self.converter(unit).reads, *(self[name].reads for name in unit.reads[1:])}
-        return [queue for queue in self.all(nodes.Queue) if (queue.name,) in leads]
+        return [queue for queue in self.all(Queue) if (queue.name,) in leads]
 
     def front(self, unit: Unit) -> list[Node]:
         """What stands between a unit and the width converter that leads to its first port."""
         found: list[Node] = []
         node = self[unit.reads[0]]
-        while not isinstance(node, nodes.Converter):
+        while not isinstance(node, Converter):
             found.insert(0, node)
             node = self[node.reads[0]]
         return found
+
+    def latency(self, unit: Unit) -> int:
+        """Cycles of a unit, and of the register that leads to it if there is one."""
+        return unit.latency + sum(node.latency for node in self.front(unit)
+                                  if isinstance(node, Spread))
 
     def behind(self, unit: Unit) -> list[Node]:
         """What leads from a unit to those that read it: queues, width converters, buffers."""
         found: list[Node] = [unit]
         for node in self.nodes[self.nodes.index(unit):]:
-            if isinstance(node, (nodes.Queue, nodes.Converter, nodes.Ring, nodes.Skid)) \
+            if isinstance(node, (Queue, Converter, Ring, Skid)) \
                     and any(node.reads == (before.name,) for before in found):
                 found.append(node)
         return found[1:]
 
-    def converter(self, unit: Unit) -> nodes.Converter:
+    def converter(self, unit: Unit) -> Converter:
         """The width converter that leads to a unit's first port."""
         node = self[[*self.front(unit), unit][0].reads[0]]
-        assert isinstance(node, nodes.Converter)
+        assert isinstance(node, Converter)
         return node
 
     def followed(self) -> Iterator[Node]:
@@ -128,9 +150,9 @@ def _timed(draft: Plan) -> Plan:
     schedule = cycles.schedule(draft)
 
     def deep(node: Node) -> Node:
-        if isinstance(node, nodes.Queue):
+        if isinstance(node, Queue):
             return replace(node, depth=schedule.queues[node.name])
-        if isinstance(node, nodes.Guard):
+        if isinstance(node, Guard):
             return replace(node, depth=schedule.error_depth)
         return node
     return replace(draft, nodes=tuple(map(deep, draft.nodes)), schedule=schedule)
@@ -147,8 +169,9 @@ class _Draft:
                              enumerate(zip(model.layers, folding.layers, strict=True)))
         limits = [member.limits(model.layers) for member in model.members]
         # Width of what each layer gives: of a code, or of an integer as a signed number.
-        self._bits = {n: layer.output_bits or max(limit[n] for limit in limits).bit_length() + 1
-                      for n, layer in enumerate(model.layers)}
+        self._bits: dict[int | None, int] = {
+            n: layer.output_bits or max(limit[n] for limit in limits).bit_length() + 1
+            for n, layer in enumerate(model.layers)}
         self._bits[None] = model.encoder.element_bits
         self._readers: dict[int | None, list[tuple[int, int]]] = {n: [] for n in self._bits}
         for n, layer in enumerate(model.layers):
@@ -180,23 +203,23 @@ class _Draft:
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
             marks="")
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
-        self._add(nodes.Skid("skid", (), bus, bus, 0))
-        self._add(nodes.Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
-        self._add(nodes.Encoder("encoder", ("guard",), beat, encoded, 0, len(thresholds),
+        self._add(Skid("skid", (), bus, bus, 0))
+        self._add(Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
+        self._add(Encoder("encoder", ("guard",), beat, encoded, 0, len(thresholds),
                                 lanes * encoder.levels * (encoder.bits + 1)))
-        node: Node = self._add(nodes.Converter("gear0", ("encoder",), encoded, self._words(first),
+        node: Node = self._add(Converter("gear0", ("encoder",), encoded, self._words(first),
                                                0, encoder.outputs))
         if first.layer.reads_frames:
-            node = self._add(nodes.frame_buffer(
+            node = self._add(frame_buffer(
                 node.o, self._rounds * first.words_out, name="buffer0", reads=("gear0",),
                 engines=0))
         else:
             if self._rounds > 1:
-                node = self._add(nodes.frame_buffer(node.o, self._rounds, name="buffer0",
+                node = self._add(frame_buffer(node.o, self._rounds, name="buffer0",
                                                     reads=("gear0",), engines=0))
             node = self._cut(first, node, engines=0)
-        spread = nodes.Fork if self._waits(first) else nodes.Spread
-        self._add(spread("fork" if spread is nodes.Fork else "read", (node.name,), node.o,
+        spread = Fork if self._waits(first) else Spread
+        self._add(spread("fork" if spread is Fork else "read", (node.name,), node.o,
                          self._read(first, node.o), 0))
 
     def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
@@ -204,7 +227,7 @@ class _Draft:
         for kind in stage.front:
             node = self._add(kind.before(stage, node.o, name=f"{kind.prefix}{stage.n}",
                                          reads=(node.name,), engines=engines))
-        return self._add(nodes.Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines,
+        return self._add(Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines,
                                     f"layer{stage.n}", stage.reads, stage.layer.is_marked))
 
     def _waits(self, stage: Stage) -> bool:
@@ -236,15 +259,15 @@ class _Draft:
             target, name = self._stages[reader], f"{reader}" if port == 0 else f"{reader}_{port}"
             node: Node = self._nodes[at]
             if not layer.reads_frames:
-                node = self._add(nodes.Queue(f"queue{name}", (node.name,), o, o, engines,
+                node = self._add(Queue(f"queue{name}", (node.name,), o, o, engines,
                                              stage.words_out, None))
             frames = target.layer.reads_frames
-            node = self._add(nodes.Converter(
+            node = self._add(Converter(
                 f"gear{name}", (node.name,), o,
                 Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
                 engines, target.layer.inputs if frames else layer.output_shape[-1]))
             if frames:
-                self._add(nodes.frame_buffer(node.o, target.words_out, name=f"buffer{name}",
+                self._add(frame_buffer(node.o, target.words_out, name=f"buffer{name}",
                                              reads=(node.name,), engines=engines))
 
     def _lead(self, n: int, port: int) -> Node:
@@ -278,15 +301,14 @@ class _Draft:
 
     def _vote(self) -> None:
         model, parallel = self._model, self._folding.parallel
-        last = self._nodes[-1] if isinstance(self._nodes[-1], Unit) else \
-            next(node for node in reversed(self._nodes) if isinstance(node, Unit))
+        last = [node for node in self._nodes if isinstance(node, Unit)][-1]
         votes: Node = last
         if model.vote == "hard":
             o = replace(last.o, element_bits=1)
-            votes = self._add(nodes.HardVote("hard", (last.name,), last.o, o, parallel))
+            votes = self._add(HardVote("hard", (last.name,), last.o, o, parallel))
         answer = Stream(1, model.classes, model.total_bits)
-        voter = self._add(nodes.Voter("voter", (votes.name,), votes.o, answer, 0, parallel,
+        voter = self._add(Voter("voter", (votes.name,), votes.o, answer, 0, parallel,
                                       self._rounds))
         beats = answer_beats(model.classes, self._folding.bus)
-        self._add(nodes.AnswerPort("port", (voter.name, "guard"), answer, Stream(
+        self._add(AnswerPort("port", (voter.name, "guard"), answer, Stream(
             beats, self._folding.bus // 8, 8, "beat"), 0))

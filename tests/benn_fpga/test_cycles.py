@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import draw
-from benn_fpga.layers import MaxPool
+from benn_fpga.layers import Conv, MaxPool
 from benn_fpga.plan import cycles
 from benn_fpga.plan.cycles import Flow, alone
 from benn_fpga.plan.plan import plan
@@ -52,6 +52,16 @@ def test_rows_in_the_middle_take_as_long_as_each_other(kernel, words, stride, he
     found = alone(stage, supply)
     assert found == cycles._alone(stage, *supply)
     assert found >= stage.reads * stage.pixels_out
+
+
+@given(st.integers(2, 5), st.integers(1, 3), st.integers(1, 4), st.integers(8, 50), st.data())
+def test_rows_of_a_window_of_registers_take_as_long_as_each_other(kernel, words, stride, height,
+                                                                  data):
+    padding, width = data.draw(st.integers(0, kernel - 1)), data.draw(st.sampled_from([1, 5]))
+    layer = Conv((height, width, 2), (kernel, 1 + padding), stride, padding, outputs=words)
+    stage = Stage(0, layer, Fold(1, data.draw(st.sampled_from(layer.wide_simds))))
+    supply = cycles.Gear(data.draw(st.integers(1, 4)), 1, 1), stage.pixels_in
+    assert alone(stage, supply) == cycles._alone(stage, *supply)
 
 
 def test_one_place_less_may_cost_cycles():

@@ -92,11 +92,20 @@ def test_members_in_turn_read_a_frame_that_is_there():
     assert plan(model, folding).schedule.cycles_per_frame <= 1620
 
 
+def test_several_taps_in_a_word_if_one_is_too_slow():
+    fold = fold_for_cycles(strided(1), 760, bus=8).layers[0]
+    assert fold.simd in strided(1).layers[0].wide_simds
+    assert fold_for_cycles(strided(1), 760, bus=64).layers[0].simd <= 3
+
+
 def test_a_layer_that_is_fed_slowly_is_named():
+    encoder = draw.Encoder("planes", (15, 16, 3), 2, np.zeros((1, 0), np.int32))
+    layers = (draw.MaxPool((15, 16, 3), (3, 3), 2, code_bits=2), draw.Dense(147, 3, 1, 2, 0))
+    model = draw.random_ensemble(np.random.default_rng(0), encoder, layers)
     with pytest.raises(BennError) as caught:
-        fold_for_cycles(strided(1), 760, bus=8)
-    assert str(caught.value) == ("760 cycles per frame can not be met: layer 0 (conv) takes 775, "
-                                 "since its inputs come slowly; allow more")
+        fold_for_cycles(model, 760, bus=8)
+    assert str(caught.value) == ("760 cycles per frame can not be met: layer 0 (maxpool) takes "
+                                 "877, since its inputs come slowly; allow more")
 
 
 @pytest.mark.parametrize(("folds", "bus", "expected"), [
@@ -113,5 +122,5 @@ def test_bottleneck(folds, bus, expected):
 
 def test_bottleneck_that_no_folding_mends():
     model, _ = draw.residual()
-    folds = tuple(Fold(*(count for count, _ in layer.foldable)) for layer in model.layers)
+    folds = tuple(Fold(max(layer.pes), max(layer.simds)) for layer in model.layers)
     assert bottleneck(model, Folding(folds, 1, 64)) == ("layer0", False)

@@ -113,6 +113,29 @@ FAULTS = {
     "line buffer with a pixel too many": (
         "test_window.py::test_memory", "benn_fpga.plan.geometry",
         "if self.layer.taps == 1 else self.depth", "if self.layer.taps == 1 else self.depth + 1"),
+    "window of registers that moves before it was read": (
+        "test_sliding.py::test_cycles[same-2]", "benn_fpga.hw.sliding",
+        "(self.o.ready & words_end & folds_end)", "(self.o.ready & words_end)"),
+    "window of registers that is complete a step early": (
+        "test_sliding.py::test_cycles[same-1]", "benn_fpga.hw.sliding",
+        "init=slide.first)", "init=slide.first - 1)"),
+    "rows of registers in the wrong order": (
+        "test_sliding.py::test_cycles[same-1]", "benn_fpga.hw.sliding",
+        "write.data.eq(Cat(read.data, self.i.payload)[pixel:])",
+        "write.data.eq(Cat(self.i.payload, read.data)[:rows * pixel])"),
+    "tap of registers that reads outside the image": (
+        "test_sliding.py::test_cycles[same-1]", "benn_fpga.hw.sliding",
+        "(at + n < size + pad)", "(at + n <= size + pad)"),
+    "steps without a pixel that wait for one": (
+        "test_sliding.py::test_cycles[same-1]", "benn_fpga.hw.sliding",
+        "moves.eq(free & (self.i.valid | ~comes))", "moves.eq(free & self.i.valid)"),
+    "window of registers left over from before a reset": (
+        "test_sliding.py::test_reset[7]", "benn_fpga.hw.sliding",
+        "init=slide.first)", "init=slide.first, reset_less=True)"),
+    "a step too few in the cycle model of registers": (
+        "test_queues.py::test_window_of_registers", "benn_fpga.plan.cycles",
+        "        now = max(now + 1, last)\n        if comes:",
+        "        now = max(now + 1, last - 1)\n        if comes:"),
     "place in a queue that is not reserved": (
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
         "free - self.take + (get & whole)", "free + (get & whole)"),

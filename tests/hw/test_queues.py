@@ -65,6 +65,10 @@ def test_residual():
     check_paced(*draw.residual())
 
 
+def test_window_of_registers():
+    check_paced(*draw.registers())
+
+
 RESIDUAL = draw.residual()
 DEEPER = [name for name, depth in plan(*RESIDUAL).schedule.queues.items() if depth > 1]
 

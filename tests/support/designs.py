@@ -14,7 +14,8 @@ from benn_fpga.spec import Fold, Folding
 __all__ = ["CASES", "case", "changed", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
-# one beat and everything unrolled; a residual, in rounds; every other way to read pixels.
+# one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
+# taps in a word.
 CASES = {
     "folded": ({"members": 4, "vote_weights": [1, 2, -1, 3], "encoder": "thermometer"},
                Folding((Fold(3, 24), Fold(2, 3), Fold(1, 2)), 2, 32)),
@@ -25,6 +26,7 @@ CASES = {
                  Folding((Fold(4, 5), Fold(3, 4)), 2, 64)),
     "residual": draw.residual(members=2),
     "pools": draw.pools(),
+    "registers": draw.registers(),
 }
 
 

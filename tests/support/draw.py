@@ -23,7 +23,7 @@ from benn_fpga.spec import (
 
 __all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled", "pools",
            "random_arrays", "random_ensemble", "random_folding", "random_frames", "random_model",
-           "random_table", "residual", "ten", "wide_models", "windows"]
+           "random_table", "registers", "residual", "ten", "wide_models", "windows"]
 
 
 def divisors(n):
@@ -181,7 +181,7 @@ def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128), *, cycles=None, lanes=
 
     folds = []
     for layer in model.layers:
-        every = [Fold(*fold) for fold in product(*(divisors(count) for count, _ in layer.foldable))]
+        every = [Fold(*fold) for fold in product(layer.pes, layer.simds)]
         quick = [fold for fold in every if fits(layer, fold)] or every[-1:]
         folds.append(draw(st.sampled_from(quick)))
     return Folding(tuple(folds), draw(st.sampled_from(divisors(len(model.members)))),
@@ -340,6 +340,18 @@ def residual(members=1, vote="soft"):
     folds = ((4, 2), (1, 1), (1, 1), (4, 4), (1, 1), (1, 1), (1, 1), (3, 4))
     model = random_ensemble(np.random.default_rng(0), encoder, layers, members=members, vote=vote)
     return model, Folding(tuple(Fold(*fold) for fold in folds), 1, 64)
+
+
+def registers(members=2):
+    """A network whose convolutions read several taps in a word: all, a row, two of four."""
+    encoder = Encoder("planes", (6, 5, 1), 3, np.zeros((1, 0), np.int32))
+    layers = (Conv((6, 5, 1), (3, 3), 1, 1, outputs=4, input_bits=3),
+              Conv((6, 5, 4), (3, 3), 2, 1, outputs=6, output_bits=2),
+              Conv((3, 3, 6), (2, 4), 1, 1, outputs=4, input_bits=2),
+              Dense(32, 3, output_bits=0))
+    folds = ((2, 9), (3, 12), (2, 12), (3, 8))
+    model = random_ensemble(np.random.default_rng(2), encoder, layers, members=members)
+    return model, Folding(tuple(Fold(*fold) for fold in folds), 1, 16)
 
 
 def pools():
