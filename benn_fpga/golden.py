@@ -114,20 +114,21 @@ def activate(thresholds, s):
     return codes
 
 
-def _products(layer, arrays, x):
-    """Dense and Conv, of codes (frames, *input_shape)."""
-    parts = np.split(arrays["weights"], getattr(layer, "groups", 1))
-    s = np.concatenate([sums(layer, weights, codes.reshape(-1, layer.inputs))
-                        for weights, codes in zip(parts, _inputs(layer, x), strict=True)], axis=1)
-    s = s.reshape(len(x), *layer.output_shape)
+def _finished(layer, arrays, s):
+    """What Dense and Conv make of their sums."""
     return s + arrays["bias"] if layer.is_scores else activate(arrays["thresholds"], s)
 
 
-def _inputs(layer, x):
-    """Per group, the inputs of every sum."""
-    if isinstance(layer, Dense):
-        return [x]
-    return np.split(windows(layer, x, fill=0), layer.groups, axis=-1)
+def _dense(layer, arrays, x):
+    return _finished(layer, arrays, sums(layer, arrays["weights"], x))
+
+
+def _conv(layer, arrays, x):
+    groups = zip(np.split(arrays["weights"], layer.groups),
+                 np.split(windows(layer, x, fill=0), layer.groups, axis=-1), strict=True)
+    s = np.concatenate([sums(layer, weights, codes.reshape(-1, layer.inputs))
+                        for weights, codes in groups], axis=1)
+    return _finished(layer, arrays, s.reshape(len(x), *layer.output_shape))
 
 
 def _max_pool(layer, arrays, x):
@@ -157,8 +158,8 @@ def _add(layer, arrays, x, other):
     return x + other
 
 
-_COMPUTE = {Dense: _products, Conv: _products, MaxPool: _max_pool, SumPool: _sum_pool,
-            Scale: _scale, Add: _add}
+_COMPUTE = {Dense: _dense, Conv: _conv, MaxPool: _max_pool, SumPool: _sum_pool, Scale: _scale,
+            Add: _add}
 
 
 def compute(layer, arrays, *inputs):
