@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benn_fpga import golden, nets, presets
+from benn_fpga import batchnorm, golden, nets, presets
 from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.sw import export
 from benn_fpga.sw.network import Network, values
@@ -74,8 +74,8 @@ def test_a_threshold_off_by_one_is_refused():
 
 def test_a_wrong_fold_is_refused(monkeypatch):
     network, _, _ = made()
-    fold = export.batchnorm.fold
-    monkeypatch.setattr(export.batchnorm, "fold", lambda limit, levels, mean, *rest:
+    fold = batchnorm.fold
+    monkeypatch.setattr(batchnorm, "fold", lambda limit, levels, mean, *rest:
                         fold(limit, levels, mean + 3, *rest))
     with pytest.raises(BennError, match=r"^member 0, layer 0: output \d at sum .* folds to code"):
         export.fold(network)

@@ -4,10 +4,11 @@ import torch
 from torch.nn import functional
 
 from benn_fpga import nets, presets
-from benn_fpga.layers import MAX_GAIN, Conv, Dense
+from benn_fpga.layers import KINDS, MAX_GAIN, Conv, Dense
 from benn_fpga.nets import UNIT
 from benn_fpga.sw import network
-from benn_fpga.sw.network import Network, Products, Residual, values
+from benn_fpga.sw.modules import EPSILON, MODULES, Products, Residual
+from benn_fpga.sw.network import Network, values
 
 LAYERS = (Dense(9, 6), Dense(6, 5), Dense(5, 3, output_bits=0))
 
@@ -20,6 +21,10 @@ def make(members, layers=LAYERS):
 
 def inputs(frames=50):
     return torch.from_numpy(np.random.default_rng(9).integers(0, 2, (frames, 9)) * 2 - 1)
+
+
+def test_every_kind_of_layer_has_a_module():
+    assert set(MODULES) == set(KINDS.values())
 
 
 @pytest.mark.parametrize("bits", [1, 2, 6, 7, 8])
@@ -129,7 +134,7 @@ def test_floats_by_hand():
     drawn.estimate(x)
     first, last = (layer.weight[0].detach().double() for layer in drawn.layers)
     sums = x.double() @ first.T
-    hidden = ((sums - sums.mean(0)) / (sums.var(0, correction=0) + network.EPSILON).sqrt()).relu()
+    hidden = ((sums - sums.mean(0)) / (sums.var(0, correction=0) + EPSILON).sqrt()).relu()
     expected = (hidden @ last.T).numpy()
     assert drawn.scores(x)[:, 0] == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
@@ -174,7 +179,7 @@ def test_the_paper_centres_weights_over_channels(kind, encoder, centred):
     drawn.clamp()
     hidden = [layer for layer in drawn.layers if isinstance(layer, Products)][:-1]
     for layer, expected in zip(hidden, centred, strict=True):
-        per_place = layer.weight.detach().view(2, layer.spec.outputs, -1, layer._channels())
+        per_place = layer.weight.detach().view(2, layer.spec.outputs, -1, layer._channels)
         largest = float(per_place.mean(3).abs().max())
         assert (largest < 1e-6) == expected
         assert torch.sign(layer.weight.detach()).unique().tolist() == [-1, 1]
