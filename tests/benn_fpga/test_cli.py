@@ -455,10 +455,11 @@ def test_closed_and_full_streams(here, command, code, err):
 INTERRUPT = """
 import sys
 from pathlib import Path
-from benn_fpga.hw import ensemble
+from benn_fpga.hw.member import Member
+from benn_fpga.hw.vote import Voter
 def interrupt(self, platform):
     raise KeyboardInterrupt
-ensemble.{0}.elaborate = interrupt
+{0}.elaborate = interrupt
 from benn_fpga.cli import main
 sys.exit(main(["generate", "m.benn", "-o", "d"]))
 """
