@@ -182,7 +182,8 @@ def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128), *, cycles=None, lanes=
     folds = []
     for layer in model.layers:
         every = [Fold(*fold) for fold in product(layer.pes, layer.simds)]
-        quick = [fold for fold in every if fits(layer, fold)] or every[-1:]
+        narrow = [fold for fold in every if fold.simd not in layer.wide_simds]
+        quick = [fold for fold in every if fits(layer, fold)] or narrow[-1:]
         folds.append(draw(st.sampled_from(quick)))
     return Folding(tuple(folds), draw(st.sampled_from(divisors(len(model.members)))),
                    draw(st.sampled_from(buses)))
