@@ -1,12 +1,10 @@
 """The tests notice: each of these faults, put into the code, makes a test fail."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import fresh
 
 HERE = Path(__file__).parent
 
@@ -200,10 +198,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault_is_noticed(fault, tmp_path):
+def test_fault_is_noticed(fault):
     tests, *change = FAULTS[fault]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"{HERE / tests}"],
-        env={**os.environ, "BENN_FAULT": json.dumps(change)}, cwd=HERE.parent.parent,
-        capture_output=True, text=True, check=False)
-    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout[-2000:] + run.stderr
+    code, output = fresh.run_with_fault(HERE.parent.parent, f"{HERE / tests}", change)
+    assert code == pytest.ExitCode.TESTS_FAILED, output[-2000:]
