@@ -18,6 +18,7 @@ from benn_fpga.plan.answer import answer_size, decode
 __all__ = ["Answers", "Beat", "Peaks", "after_reset", "answers", "beats_of", "stream", "top"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
+PATIENCE = 2000  # cycles in which a stream of a component must move
 
 
 @dataclass(frozen=True)
@@ -56,27 +57,30 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     asked for, or on a hang. ``at_end`` is given the simulator's context when all is over.
     """
     transfers = {id(port): [] for port, _ in sinks}
-    open_sinks = len(sinks)
+    open_sinks, moved = len(sinks), late
 
     def source(port, payloads, seed):
         async def bench(ctx):
+            nonlocal moved
             pauses, cycle = _pauses(idle, seed), 0
             for n, payload in enumerate(payloads):
                 while not next(pauses) or (planned and cycle < planned[n]):
                     await ctx.tick()
                     cycle += 1
+                moved = max(moved, cycle)
                 ctx.set(port.valid, 1)
                 ctx.set(port.payload, payload)
                 taken = False
                 while not taken:
                     *_, taken = await ctx.tick().sample(port.ready)
                     cycle += 1
+                moved = max(moved, cycle)
                 ctx.set(port.valid, 0)
         return bench
 
     def sink(port, count, seed, late=0):
         async def bench(ctx):
-            nonlocal open_sinks
+            nonlocal open_sinks, moved
             got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
             surplus = SURPLUS_CYCLES
             while surplus:
@@ -90,8 +94,10 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
                     got.append(Beat(cycle, payload))
                     assert len(got) <= count, "more came out than should"
                     open_sinks -= len(got) == count
+                    moved = max(moved, cycle)
                 cycle += 1
-                assert cycle < limit, f"hang: {len(got)} of {count} came out"
+                assert cycle < min(limit, moved + PATIENCE), \
+                    f"hang: {len(got)} of {count} came out"
             if at_end and port is sinks[-1][0]:
                 at_end(ctx)
         return bench
