@@ -12,7 +12,7 @@ from benn_fpga.errors import BennError, Interrupted, MissingExtra
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
-from benn_fpga.presets import SPLITS
+from benn_fpga.presets import SPLITS, WITHOUT_DATA
 from benn_fpga.spec import Ensemble, Folding
 
 __all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
@@ -165,7 +165,7 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
 
     Parameters
     ----------
-    dataset : ``digits`` if ``quick``, else ``mnist``, if None
+    dataset : ``digits`` if ``quick``, else ``mnist``, if None; ``theory`` takes none
     seeds : how many runs of each network
     members : of the largest ensemble
     options : of :func:`benn_fpga.sw.train.learn`, for every network
@@ -173,11 +173,11 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
     with _extra("train"):
         from benn_fpga.sw import data, experiments
         from benn_fpga.sw.progress import bar
-    given = {key: value for key, value in {**options, "members": members}.items()
-             if value is not None}
-    experiments.check(name, given)
-    dataset = dataset or ("digits" if quick else "mnist")
-    found = data.load(dataset, data_dir, limit, show=progress)
+    given = {"dataset": dataset, "limit": limit, "data_dir": data_dir, "members": members,
+             **options}
+    experiments.check(name, {key: value for key, value in given.items() if value is not None})
+    found = None if name in WITHOUT_DATA else data.load(
+        dataset or ("digits" if quick else "mnist"), data_dir, limit, show=progress)
     setting = experiments.setting(found, quick=quick, seeds=seeds, members=members, **options)
     with bar(name, None, progress) as advance:
         return experiments.run(name, replace(setting, advance=advance), command)

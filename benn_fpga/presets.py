@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["BOOSTS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
+__all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
            "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
-           "Defaults", "defaults", "encoder"]
+           "WITHOUT_DATA", "Defaults", "defaults", "encoder"]
 
 SPLITS = ("test", "valid", "train")
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
@@ -40,19 +40,27 @@ RIVALS = {
     "abc-net": ("qnn", "hw", ("bits",)),
 }
 _TRAINING = ("net", "width", "epochs", "lr", "batch", "augment", "recipe", "members")
-_ALL = (*_TRAINING, "encoder", "kind", "bits", "wbits", "abits", "vote")
+_ALL = (*_TRAINING, "encoder", "kind", "bits", "wbits", "abits")
+
+
+def _without(left_out, options):
+    return tuple(option for option in options if option != left_out)
+
+
 EXPERIMENTS = {  # and the options of training that each takes
     "theory": (),
     "robustness-random": (),
     "robustness-trained": ("net", "width", "epochs", "lr", "batch", "members", "encoder"),
-    "stability": _TRAINING,
+    "stability": _without("recipe", _TRAINING),  # recipe paper has no float network
     "bag-vs-boost": _ALL,
     "seq-vs-indep": _ALL,
-    "compression": tuple(option for option in _ALL if option != "width"),
+    "compression": _without("width", _ALL),
     "bit-width": _TRAINING,
     "first-last": _TRAINING,
-    "bits-or-networks": _TRAINING,
+    "bits-or-networks": _without("members", _TRAINING),
 }
+DATA_OPTIONS = ("dataset", "limit", "data_dir")  # every experiment takes them, but
+WITHOUT_DATA = ("theory",)
 FLOATS = {"dnn": "weights", "binaryconnect": "activations"}  # what keeps each from being exported
 
 

@@ -25,7 +25,8 @@ def table(columns, rows):
 
 
 def section(found, name):
-    settings = "".join(f"; {key} {value}" for key, value in found.settings.items())
+    settings = "".join(f"; {key} {_words(value)}" for key, value in found.settings.items()
+                       if key != "data_sha256")
     return "\n\n".join([
         f"## {found.title}",
         f"`{found.command}` ({found.seconds:.0f} s{settings})",
@@ -84,7 +85,7 @@ def main():
         "test part, in percent, as mean ± standard deviation over seeds; differences are mean ± "
         "standard error, paired by seed. A claim held, or did not, if a one-sided t test at "
         "5 % shows that, divided by the number of differences that were looked at; otherwise it is "
-        "not shown. Figures are rounded one by one.",
+        "inconclusive. Figures are rounded one by one.",
         "## Claims of the paper",
         "The paper trains on CIFAR-10 and ImageNet, for 100 epochs and with 5 to 500 members; what "
         "is here is as small as the last column says, to be repeated in minutes. Where the paper "
@@ -109,10 +110,22 @@ def _order(name):
 def _with(item):
     """What an experiment ran with, in a few words."""
     told = item.settings
-    frames = f"{told['training frames']:,} frames of " if "training frames" in told else ""
+    frames = f"{told['frames']['train']:,} frames of " if "frames" in told else ""
     words = (f"{frames}{told['data']}" if "data" in told else "", told.get("net", ""),
-             f"K = {told['members']}" if "members" in told else "")
+             f"K = {max(_several(told['members']))}" if "members" in told else "")
     return ", ".join(filter(None, words)) or item.name
+
+
+def _several(value):
+    return value if isinstance(value, list) else [value]
+
+
+def _words(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, _several(value)))
 
 
 def _anchor(title):

@@ -2,7 +2,8 @@
 
 Accuracy is that of the exported integers, by the golden model, on the test part. Figures are means
 over seeds with the standard deviation; differences are paired by seed, with the standard error, and
-verdict.py says when they decide a claim.
+verdict.py says when they decide a claim. What a report says of its settings is collected from the
+trainings that took place.
 """
 
 import time
@@ -12,16 +13,17 @@ import numpy as np
 
 from benn_fpga import analysis, golden, nets, presets
 from benn_fpga.errors import BennError
-from benn_fpga.presets import EXPERIMENTS, MEMBERS
+from benn_fpga.presets import DATA_OPTIONS, EXPERIMENTS, MEMBERS, WITHOUT_DATA
 from benn_fpga.sw import noise, stability
 from benn_fpga.sw.report import Claim, Line, Report, mean, spread
-from benn_fpga.sw.train import learn
+from benn_fpga.sw.train import learn, versions
 from benn_fpga.sw.verdict import best, gap
 
 __all__ = ["FUNCTIONS", "Setting", "check", "run", "setting"]
 
 _PROVED = 200  # validation frames on which exported and trained scores are compared
 _BITS = ("bits", "wbits", "abits")
+_FOUND = ("scores", "stopped", "vote_rounding", "versions")  # of a provenance, what is no setting
 
 # Networks that experiments take where the user does not say: weak, as the paper's are.
 _WEAK = {
@@ -40,12 +42,13 @@ class Setting:
 
     Parameters
     ----------
-    data : a :class:`~benn_fpga.sw.data.Dataset`
+    data : a :class:`~benn_fpga.sw.data.Dataset`; None for experiments that read none
     quick : for seconds, not for figures
     seeds : each is a run of its own
     members : of the largest ensemble
     given : options of :func:`benn_fpga.sw.train.learn` that the user asked for
     advance : called after each network that was trained
+    trainings : provenance of each network that was trained
     """
 
     data: object
@@ -54,6 +57,14 @@ class Setting:
     members: int = MEMBERS
     given: dict = field(default_factory=dict)
     advance: object = lambda steps=1: None
+    trainings: list = field(default_factory=list)
+
+    def learn(self, seed, options, **run):
+        """:func:`~benn_fpga.sw.train.learn` with ``options`` and what else ``run`` asks of it."""
+        trained = learn(self.data, seed=seed, progress=False, **options, **run)
+        self.trainings.append(trained.provenance)
+        self.advance(1)
+        return trained
 
     @property
     def weak(self):
@@ -114,13 +125,12 @@ def measure(setting, **own):
     single, curves, bits, operations = [], [], 0, 0
     x, y = setting.data.x_test, setting.data.y_test
     for seed in setting.seeds:
-        trained = learn(setting.data, seed=seed, progress=False, **setting.options(**own))
+        trained = setting.learn(seed, setting.options(**own))
         model = trained.export(setting.data.x_valid[:_PROVED])
         bits, operations = model.weight_bits, model.operations
         result = golden.run(model, x)
         single.append(float((result.member_classes == y[:, None]).mean()))
         curves.append(analysis.curve(model, result.scores, y))
-        setting.advance(1)
     return Scores(single, curves, bits, operations)
 
 
@@ -136,16 +146,16 @@ def tuned(setting, **own):
     middle = told.pop("lr", presets.defaults(setting.data.name, setting.data.high).lr)
     right = {}
     for rate in (middle, middle / 3, middle * 3):
-        trained = learn(setting.data, seed=setting.seeds[0], progress=False, lr=rate, **told)
+        trained = setting.learn(setting.seeds[0], {**told, "lr": rate})
         right[rate] = trained.provenance["scores"]["validation"]["correct"]
-        setting.advance(1)
     return {**own, "lr": max(right, key=right.get)}
 
 
 def rates(tuned_options):
-    """The learning rates that were chosen, for the settings of a report."""
-    return {"lr": ", ".join(f"{label} {options['lr']:.3g}"
-                            for label, options in tuned_options.items() if "lr" in options)}
+    """The learning rates that were chosen among those tried, for the settings of a report."""
+    chosen = {label: f"{options['lr']:.3g}" for label, options in tuned_options.items()
+              if "lr" in options}
+    return {"lr chosen": chosen} if chosen else {}
 
 
 def _average(values):
@@ -192,7 +202,7 @@ def bag_vs_boost(setting):
             Claim("Boosting beats bagging for weak networks",
                   "+2.51 (tiny) and +13.38 (nano) at the most; SB -0.12",
                   f"best of {len(presets.BOOSTS)}, {boost}: {ahead} points", held),
-            Claim("Other seeds on all data (not in the paper) beat bagging", "not shown",
+            Claim("Other seeds on all data beat bagging", "not in the paper",
                   f"{other} points", other.held()),
         ],
         lines=[_line(setting, s, name) for name, s in found.items() if name != "single"],
@@ -260,7 +270,7 @@ def compression(setting):
                       "+4.21 (full), +6.89 (tiny), +16.42 (nano)",
                       f"{first} {100 * gains[first].mean():+.2f}, {last} "
                       f"{100 * gains[last].mean():+.2f}: {more} points more", more.held())],
-        lines=lines, axes=VOTES_AXES, settings={"net": net})
+        lines=lines, axes=VOTES_AXES)
 
 
 def bit_width(setting):
@@ -379,7 +389,7 @@ def bits_or_networks(setting):
                   "cost k of the ensemble, k*k of the k-bit network",
                   {k: _points(one.at(k * k), several[k].vote) for k in more}),
             claim("k one-bit networks beat one k-bit network of as many weight bits where all read "
-                  "all bits of the input", "not looked at",
+                  "all bits of the input", "not in the paper",
                   {k: _points(seeing.at(k), all_bits[k].vote) for k in more}),
         ],
         lines=[Line(label, list(depths), [100 * _average(values(k)) for k in depths])
@@ -397,18 +407,16 @@ def bits_or_networks(setting):
 
 def robustness_trained(setting):
     """Equation 2: change of the classification error under noise on the input."""
-    large = max(5, setting.members)
-    sizes = {1: "BNN", 5: "BENN-5", large: f"BENN-{large}"}
+    large = setting.members
+    sizes = {k: f"BENN-{k}" if k > 1 else "BNN" for k in (1, min(5, large), large)}
     floats = {"float network": "planes", "float network, binary input": None}
     found = {label: [] for label in (*floats, *sizes.values())}
     for seed in setting.seeds:
-        benn = learn(setting.data, seed=seed, progress=False,
-                     **setting.options(ensemble="independent", members=large))
+        benn = setting.learn(seed, setting.options(ensemble="independent", members=large))
         networks = {label: (benn, members) for members, label in sizes.items()}
         for label, encoder in floats.items():
-            networks[label] = learn(setting.data, seed=seed, progress=False, **setting.options(
+            networks[label] = setting.learn(seed, setting.options(
                 ensemble="single", kind="dnn", encoder=encoder or benn.provenance["encoder"])), 1
-        setting.advance(3)
         for label, (trained, members) in networks.items():
             found[label].append([noise.error_change(
                 trained, members, setting.data, variance, 5 if setting.quick else 20,
@@ -428,7 +436,7 @@ def robustness_trained(setting):
                   f"{bnn.mean():.2f} against {plain.mean():.2f} %² at variance {noise.MAIN}: "
                   f"{sensitive}", sensitive.held()),
             Claim("The ensemble is less sensitive than one of its members", "figure only",
-                  f"BENN-{large} {best_.mean():.2f} against {bnn.mean():.2f} %²: {cured}",
+                  f"{sizes[large]} {best_.mean():.2f} against {bnn.mean():.2f} %²: {cured}",
                   cured.held()),
             Claim("... and less than a float network that reads the same binary input",
                   "figure only: \"cures\"", f"{best_.mean():.2f} against {coarse.mean():.2f} %²: "
@@ -446,11 +454,13 @@ def theory(setting):
 
 def robustness_random(setting):
     """Equation 1 on networks with random weights."""
-    x = setting.data.x_train[:500].reshape(-1, setting.data.x_train[0].size)
-    x = x / (setting.data.high / 2) - 1
-    sizes = (x.shape[1], 128, 64, setting.data.classes)
-    return noise.random_networks(x, sizes, 3 if setting.quick else 20, setting.seeds,
-                                 setting.advance)
+    data = setting.data
+    x = data.x_train[:500].reshape(-1, data.x_train[0].size) / (data.high / 2) - 1
+    sizes = (x.shape[1], 128, 64, data.classes)
+    report = noise.random_networks(x, sizes, 3 if setting.quick else 20, setting.seeds,
+                                   setting.advance)
+    return replace(report, settings={"data": data.name, "data_sha256": data.sha256,
+                                     "frames": {"train": len(x)}, **report.settings})
 
 
 FUNCTIONS = {
@@ -471,24 +481,37 @@ def check(name, given):
     """Raise unless there is an experiment ``name`` that takes the options ``given``."""
     if name not in EXPERIMENTS:
         raise BennError(f"Experiment must be one of {', '.join(EXPERIMENTS)}, not {name!r}")
-    takes = EXPERIMENTS[name]
+    takes = EXPERIMENTS[name] if name in WITHOUT_DATA else (*DATA_OPTIONS, *EXPERIMENTS[name])
     for option in given:
         if option not in takes:
-            known = ", ".join(f"--{key}" for key in takes) or "none of them"
-            raise BennError(f"Experiment {name} does not take --{option}; of the options of "
-                            f"training it takes {known}")
+            known = ", ".join(map(_flag, takes)) or "none of them"
+            raise BennError(f"Experiment {name} does not take {_flag(option)}; of the options of "
+                            f"data and training it takes {known}")
+
+
+def _flag(option):
+    return f"--{option.replace('_', '-')}"
+
+
+def used(trainings):
+    """Each setting of ``trainings``: its value, or all its values in a list if they differ."""
+    values = {}
+    for told in trainings:
+        for key, value in told.items():
+            known = values.setdefault(key, [])
+            if key not in _FOUND and value not in known:
+                known.append(value)
+    seeds = {"seeds": values.pop("seed")} if "seed" in values else {}
+    return seeds | {key: known if len(known) > 1 else known[0] for key, known in values.items()
+                    if known}
 
 
 def run(name, setting, command=""):
     """The :class:`~benn_fpga.sw.report.Report` of the experiment called ``name``."""
     check(name, setting.given)
     start = time.perf_counter()
-    takes, report = EXPERIMENTS[name], FUNCTIONS[name](setting)
-    network = {key: value if isinstance(value, (int, bool)) else str(value)
-               for key, value in {**setting.weak, **setting.given}.items()
-               if key in takes and key != "members"}
-    used = {"data": setting.data.name, "training frames": len(setting.data.x_train),
-            "quick": setting.quick, "seeds": list(setting.seeds),
-            **({"members": setting.members} if "members" in takes else {}), **network}
+    setting = replace(setting, trainings=[])
+    report = FUNCTIONS[name](setting)
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
-                   settings={**used, **report.settings})
+                   settings={**used(setting.trainings), **report.settings, "quick": setting.quick,
+                             "versions": versions()})

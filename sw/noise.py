@@ -74,7 +74,8 @@ def theory(samples, seeds, advance):
         lines=[Line("B, closed form", sigmas, [flips(s) for s in sigmas]),
                Line("B, Monte Carlo", sigmas, [float(np.mean(drawn[s])) for s in sigmas]),
                Line("R", sigmas, [s * s for s in sigmas])],
-        axes=("sigma of the noise", "variance"), scale="log", settings={"samples": samples})
+        axes=("sigma of the noise", "variance"), scale="log",
+        settings={"seeds": list(seeds), "samples": samples})
 
 
 # Weight bits, activation bits (32: float) and members.
@@ -176,13 +177,13 @@ def random_networks(x, sizes, rounds, seeds, advance):
                   f"BENN-32 {np.mean(at['BENN-32'] / bnn):.2f} of one network's change",
                   cured.held()),
             Claim("... and not only because an average of random outputs is smaller",
-                  "not looked at", f"ratio {ratio['BENN-32'].mean():.3f} against "
+                  "not in the paper", f"ratio {ratio['BENN-32'].mean():.3f} against "
                   f"{ratio['BNN (W1 A1)'].mean():.3f}", honest.held()),
         ],
         lines=[Line(label, list(VARIANCES), [float(np.mean(values[v])) for v in VARIANCES])
                for label, values in changes.items()],
         axes=("variance of the noise", "mean square change"), scale="log",
-        settings={"rounds": rounds, "layers": list(sizes)})
+        settings={"seeds": list(seeds), "rounds": rounds, "layers": list(sizes)})
 
 
 def error_change(trained, members, data, variance, draws, rng):

@@ -15,12 +15,12 @@ __all__ = ["HELD", "Claim", "Line", "Report", "check_plot", "draw", "draw_analys
 
 FORMAT = "benn-experiment"
 PLOTS = ("svg", "png", "pdf")
-HELD = {True: "yes", False: "no", None: "not shown"}
+HELD = {True: "yes", False: "no", None: "inconclusive"}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, its figure, ours, and whether it held (None: neither was shown)."""
+    """A statement of the paper, its figure, ours, and whether it held (None: inconclusive)."""
 
     text: str
     paper: str
@@ -46,7 +46,7 @@ class Report:
     -------
     name, title : of the experiment
     command : that prints it
-    settings : what it ran with
+    settings : what it ran with, as the trainings have it; where they differ, all values in a list
     columns, rows : its table
     claims : :class:`Claim` each
     lines, axes : its plot, and the labels of x and y; ``scale`` of the axes, linear or log

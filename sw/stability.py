@@ -4,23 +4,33 @@ import copy
 
 import numpy as np
 
+from benn_fpga.errors import BennError
 from benn_fpga.sw.network import values
 from benn_fpga.sw.report import Claim, Line, Report, spread
-from benn_fpga.sw.train import learn
 from benn_fpga.sw.verdict import gap
 
 __all__ = ["stability"]
 
 LAST = 20  # epochs at the end that are looked at
+BEFORE = 5  # epochs before them, at least, if the user does not say how many
 PAPER = {"single": "2.94", "single, W2 A2": "figure only", "single, W4 A4": "stable: figure only",
          "float": "-", "bagging, 5": "0.31", "boost-d, 5": "0.24", "bagging, all": "0.03 (32)",
          "boost-d, all": "0.02 (32)"}
 
 
+def _epochs(setting):
+    given = setting.given.get("epochs")
+    if given is None:
+        return max(BEFORE + LAST, setting.weak["epochs"])
+    if given < LAST:
+        raise BennError(f"Experiment stability looks at the last {LAST} epochs; --epochs must be "
+                        f"at least {LAST}, not {given}")
+    return given
+
+
 def _watched(setting, seed, **options):
     """Test scores (K, epochs, frames, classes) in each of the last epochs, and the votes."""
-    told = setting.options(**options)
-    told["epochs"] = max(LAST + 5, told.get("epochs") or 0)
+    told = setting.options(epochs=_epochs(setting), **options)
     seen, data = {}, setting.data
 
     def watch(group, epochs, network):
@@ -33,8 +43,7 @@ def _watched(setting, seed, **options):
 
     encoder = setting.encoder(told)
     x_train, x_test = values(encoder, data.x_train), values(encoder, data.x_test)
-    trained = learn(data, seed=seed, decay=False, watch=watch, progress=False, **told)
-    setting.advance(1)
+    trained = setting.learn(seed, told, decay=False, watch=watch)
     votes = trained.vote_weights
     return np.stack([np.stack(seen[k]) for k in range(len(votes))]), np.array(votes)
 
@@ -79,4 +88,4 @@ def stability(setting):
                   f"W4 A4 moves {bits} points less", bits.held()),
         ],
         lines=[Line("deviation", list(means), list(means.values()))],
-        axes=("", "deviation in points"), settings={"rate": "constant"})
+        axes=("", "deviation in points"))

@@ -34,7 +34,7 @@ from benn_fpga.sw.fit import Teacher
 from benn_fpga.sw.network import Network, values
 from benn_fpga.sw.progress import bar
 
-__all__ = ["Trained", "evaluate", "learn", "train"]
+__all__ = ["Trained", "evaluate", "learn", "train", "versions"]
 
 TEACHERS = 3
 FLOAT_LR = 1 / 3  # of the learning rate, for float weights: 1, 1/3, 1/10 and 1/30 tried on digits
@@ -315,6 +315,11 @@ def _trained(dataset, network, coder, vote, votes, most, settings, stopped):
             "correct": int(right.sum()),
             "member_correct": each.sum(axis=1).tolist(),
         }},
-        "versions": {"benn_fpga": benn_fpga.__version__, "numpy": np.__version__,
-                     "torch": str(torch.__version__)},
+        "versions": versions(),
     })
+
+
+def versions():
+    """Of what the numbers depend on."""
+    return {"benn_fpga": benn_fpga.__version__, "numpy": np.__version__,
+            "torch": str(torch.__version__)}

@@ -1,4 +1,4 @@
-"""Whether a difference was shown: paired values of the same seeds, by a one-sided t test."""
+"""Whether a difference is conclusive: paired values of the same seeds, by a one-sided t test."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Gap:
     count: int
 
     def held(self, tests=1):
-        """True if it is above zero, False if below, None if neither was shown.
+        """True if it is above zero, False if below, None if that is inconclusive.
 
         ``tests``: as many gaps were looked at to find this one (Bonferroni).
         """

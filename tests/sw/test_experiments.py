@@ -1,3 +1,4 @@
+import inspect
 import math
 from types import SimpleNamespace
 
@@ -5,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from benn_fpga import golden, nets, presets
+from benn_fpga import __version__ as version
+from benn_fpga import api, golden, nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.sw import compare, data, experiments, noise, report, stability
 from benn_fpga.sw.experiments import Scores
@@ -25,13 +27,30 @@ def short(monkeypatch):
 
 
 def quick(digits, seeds=1, **options):
-    return experiments.setting(digits, quick=True, seeds=seeds, members=2, **options)
+    return experiments.setting(digits, quick=True, seeds=seeds, **{"members": 2, **options})
+
+
+def taken(name, options):
+    return {key: value for key, value in options.items() if key in presets.EXPERIMENTS[name]}
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What every call of learn was given, with its defaults."""
+    seen, real = [], experiments.learn
+
+    def spy(*args, **options):
+        told = inspect.signature(real).bind(*args, **options)
+        told.apply_defaults()
+        seen.append(told.arguments)
+        return real(*args, **options)
+    monkeypatch.setattr(experiments, "learn", spy)
+    return seen
 
 
 @pytest.mark.parametrize("name", presets.EXPERIMENTS)
 def test_every_experiment_reports(digits, tmp_path, name):
-    small = {key: value for key, value in {"net": "mlp:8", "epochs": 1}.items()
-             if key in presets.EXPERIMENTS[name]}
+    small = taken(name, {"net": "mlp:8", "epochs": 3})
     found = experiments.run(name, quick(digits, **small), f"benn-fpga experiment {name}")
     assert found.rows
     assert found.claims
@@ -51,6 +70,8 @@ def test_names_are_those_of_the_command_line():
 @pytest.mark.parametrize(("name", "given", "words"), [
     ("theory", {"net": "tfc"}, "theory does not take --net; .* none of them"),
     ("theory", {"members": 3}, "theory does not take --members"),
+    ("theory", {"data_dir": "x"}, "theory does not take --data-dir"),
+    ("bits-or-networks", {"members": 3}, "bits-or-networks does not take --members"),
     ("bit-width", {"kind": "ib"}, "bit-width does not take --kind; .* --net, --width, --epochs"),
     ("compression", {"width": 0.5}, "compression does not take --width"),
 ])
@@ -59,9 +80,68 @@ def test_options_that_an_experiment_sets_itself(name, given, words):
         experiments.check(name, given)
 
 
-def test_settings_are_those_that_were_used(digits):
-    assert experiments.run("theory", quick(digits)).settings == {
-        "data": "digits", "training frames": 200, "quick": True, "seeds": [0], "samples": 400_000}
+def test_theory_reads_no_data():
+    with pytest.raises(BennError, match="theory does not take --dataset"):
+        api.experiment("theory", "digits", quick=True)
+    assert "data" not in api.experiment("theory", quick=True, progress=False).settings
+
+
+def test_settings_without_a_training(digits):
+    found = experiments.run("theory", quick(None)).settings
+    assert found.pop("versions")["benn_fpga"] == version
+    assert found == {"quick": True, "seeds": [0], "samples": 400_000}
+    found = experiments.run("robustness-random", quick(digits)).settings
+    assert (found["data"], found["frames"], found["seeds"]) == ("digits", {"train": 200}, [0])
+
+
+TRAINED = [name for name, takes in presets.EXPERIMENTS.items() if takes]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_settings_are_those_of_the_trainings(digits, calls, name):
+    found = experiments.run(name, quick(digits, seeds=2, net="mlp:8")).settings
+    listed = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
+    assert listed["members"] == list(dict.fromkeys(told["members"] or 1 for told in calls))
+    for key in ("epochs", "kind", "net", "ensemble", "schedule"):
+        assert listed[key] == list(dict.fromkeys(told[key] for told in calls)), key
+    assert found["seeds"] == sorted({told["seed"] for told in calls})
+    assert found["frames"] == {"train": len(digits.x_train), "validation": len(digits.x_valid)}
+    assert found["versions"]["benn_fpga"] == version
+
+
+# Values that nothing has by default; bits are for other kinds than wbits and abits.
+ODD = {"net": "mlp:7", "width": 0.9, "epochs": 4, "lr": 0.0123, "batch": 48, "augment": "flip",
+       "recipe": "paper", "members": 7, "encoder": "planes:2", "kind": "aqb", "bits": 2}
+OTHER = {"net": "mlp:7", "epochs": 4, "kind": "qnn", "wbits": 2, "abits": 3}
+
+
+@pytest.mark.parametrize(("name", "given"), [
+    *((name, ODD) for name in TRAINED),
+    *((name, OTHER) for name in TRAINED if "wbits" in presets.EXPERIMENTS[name]),
+])
+def test_every_option_is_used(digits, calls, name, given):
+    given = taken(name, given)
+    if "kind" not in given and "encoder" in given:
+        given["encoder"] = "threshold:5"
+    found = experiments.run(name, quick(digits, **given)).settings
+    for key, value in given.items():
+        used = [told[key] == value for told in calls]
+        assert any(used) if key in ("members", "encoder") else all(used), key
+        assert str(value) in str(found[key])
+
+
+def test_every_option_is_tried():
+    assert {key for takes in presets.EXPERIMENTS.values() for key in takes} == {*ODD, *OTHER}
+
+
+def test_stability_refuses_fewer_epochs_than_it_looks_at(digits):
+    with pytest.raises(BennError, match="last 3 epochs; --epochs must be at least 3, not 2"):
+        experiments.run("stability", quick(digits, epochs=2))
+
+
+def test_robustness_has_as_many_members_as_asked_for(digits):
+    found = experiments.run("robustness-trained", quick(digits, net="mlp:8", epochs=1))
+    assert [row[0] for row in found.rows][2:] == ["BNN", "BENN-2"]
 
 
 @pytest.mark.parametrize(("given", "own", "encoder"), [
@@ -201,7 +281,7 @@ def test_robustness_trained(digits, monkeypatch):
     monkeypatch.setattr(experiments, "learn", lambda data, *, encoder, kind="ab", **options:
                         SimpleNamespace(kind=kind, coarse=encoder != "planes",
                                         provenance={"encoder": encoder}))
-    found, _ = claims(digits, "robustness-trained")
+    found, _ = claims(digits, "robustness-trained", members=5)
     assert found == [("9.00 against 1.00 %² at variance 0.01: +8.00 ± 0.00", True),
                      ("BENN-5 3.00 against 9.00 %²: +6.00 ± 0.00", True),
                      ("3.00 against 3.00 %²: +0.00 ± 0.00", None)]
@@ -227,7 +307,7 @@ def test_stability_of_known_scores(digits, monkeypatch):
 
 
 def test_watched_scores_are_those_of_the_last_epochs(digits):
-    setting = quick(digits, net="mlp:8", epochs=1)
+    setting = quick(digits, net="mlp:8", epochs=8)
     scores, votes = stability._watched(setting, 0, ensemble="bagging", members=2)
     assert scores.shape == (2, 3, len(digits.y_test), 10)
     trained = learn(digits, seed=0, net="mlp:8", encoder="threshold", ensemble="bagging",
