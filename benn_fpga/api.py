@@ -13,6 +13,7 @@ from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.presets import SPLITS, WITHOUT_DATA
+from benn_fpga.settings import Settings
 from benn_fpga.spec import Ensemble, Folding
 
 __all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
@@ -68,14 +69,16 @@ def _frames(model, dataset, split, limit, data_dir, progress):
     return golden.check_input(model.encoder, x[:limit]), y[:limit], same
 
 
-def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resume=False,
-          **options):
+def train(dataset, path=None, *, limit=None, data_dir=None, workers=None, progress=None,
+          resume=False, **options):
     """Train an ensemble, write it to ``path`` if given, and return it.
 
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there.
     ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
-    :func:`benn_fpga.sw.progress.bar`; ``options`` are those of :func:`benn_fpga.sw.train.learn`.
+    :func:`benn_fpga.sw.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
+    ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
     """
+    settings = Settings.of(**options)
     kept = None if path is None else f"{path}.checkpoint"
     if path is not None:
         check_file(path)
@@ -85,7 +88,8 @@ def train(dataset, path=None, *, limit=None, data_dir=None, progress=None, resum
         from benn_fpga.sw import train as trainer
     found = data.load(dataset, data_dir, limit, show=progress)
     try:
-        model = trainer.train(found, progress=progress, checkpoint=kept, resume=resume, **options)
+        model = trainer.train(found, settings, workers=workers, progress=progress,
+                              checkpoint=kept, resume=resume)
     except KeyboardInterrupt:
         if kept is None or not os.path.exists(kept):
             raise
@@ -110,13 +114,17 @@ class Measured:
     weight_bits: int | None
 
 
-def measure(dataset, *, limit=None, data_dir=None, progress=None, **options):
-    """Train without export, as float networks must be, and measure; returns :class:`Measured`."""
+def measure(dataset, *, limit=None, data_dir=None, workers=None, progress=None, **options):
+    """Train without export, as float networks must be, and measure; returns :class:`Measured`.
+
+    Parameters are as in :func:`train`.
+    """
+    settings = Settings.of(**options)
     with _extra("train"):
         from benn_fpga.sw import data
         from benn_fpga.sw import train as trainer
     found = data.load(dataset, data_dir, limit, show=progress)
-    return _measured(found, trainer.learn(found, progress=progress, **options))
+    return _measured(found, trainer.learn(found, settings, workers=workers, progress=progress))
 
 
 def _measured(found, trained):
@@ -168,7 +176,7 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
     dataset : ``digits`` if ``quick``, else ``mnist``, if None; ``theory`` takes none
     seeds : how many runs of each network
     members : of the largest ensemble
-    options : of :func:`benn_fpga.sw.train.learn`, for every network
+    options : fields of :class:`benn_fpga.settings.Settings`, for every network
     """
     with _extra("train"):
         from benn_fpga.sw import data, experiments

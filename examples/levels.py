@@ -11,6 +11,7 @@ import numpy as np
 
 from benn_fpga import console
 from benn_fpga.guard import guard
+from benn_fpga.settings import Settings
 from benn_fpga.sw import data
 from benn_fpga.sw.train import train
 
@@ -32,7 +33,7 @@ def folds():
 
 
 def accuracy(part, levels):
-    model = train(part, encoder=f"thermometer:{levels}", members=8, progress=False)
+    model = train(part, Settings(encoder=f"thermometer:{levels}", members=8), progress=False)
     score = model.provenance["scores"]["validation"]
     return score["correct"] / score["frames"]
 

@@ -1,5 +1,6 @@
 """How much faster members train together than one by one, all ways measured in one run."""
 
+import dataclasses
 import json
 import os
 import statistics
@@ -7,16 +8,17 @@ import time
 
 import numpy as np
 
+from benn_fpga.settings import Settings
 from benn_fpga.sw.data import Dataset
 from benn_fpga.sw.train import learn
 
 __all__ = ["WAYS", "together"]
 
-# How the same members come about: options of learn.
+# How the same members come about: settings, and workers.
 WAYS = {
-    "one by one": {"together": False, "workers": 1, "threads": 1},
-    "in one graph": {"together": True, "threads": 1},
-    "side by side": {"together": False, "threads": 1},
+    "one by one": ({"together": False}, 1),
+    "in one graph": ({"together": True}, None),
+    "side by side": ({"together": False}, None),
 }
 
 
@@ -37,11 +39,13 @@ def together(net="tfc", shape=(28, 28, 1), encoder="threshold", members=8, width
     The ways take turns, ``rounds`` times, so that whatever else the machine does slows down all.
     """
     data = drawn(shape, steps * batch)
+    common = Settings(net=net, encoder=encoder, members=members, width=width, batch=batch,
+                      epochs=epochs, lr=0.01)
 
     def seconds(way):
         start = time.perf_counter()
-        learn(data, net, encoder=encoder, members=members, width=width, batch=batch, epochs=epochs,
-              lr=0.01, progress=False, **WAYS[way])
+        settings, workers = WAYS[way]
+        learn(data, dataclasses.replace(common, **settings), workers=workers, progress=False)
         return time.perf_counter() - start
 
     for way in ways:

@@ -1,9 +1,11 @@
 """What an ensemble is measured against: one wide network of as many bits, and other seeds."""
 
+import dataclasses
 import math
 
 from benn_fpga import nets
 from benn_fpga.errors import BennError
+from benn_fpga.settings import Settings
 from benn_fpga.sw.train import learn
 
 __all__ = ["baselines", "equal_width"]
@@ -40,17 +42,16 @@ def baselines(dataset, model, progress=None):
     (a network without hidden layers has no width); ``independent``: as many members, which differ
     in their seeds alone.
     """
-    told = model.provenance
-    numbers = {key: told.get(key) for key in ("bits", "wbits", "abits")}
-    width = float(told["width"])
-    kind = nets.kind(told["kind"], **numbers)
-    common = {**numbers, **{key: told.get(key) for key in (
-        "net", "encoder", "epochs", "batch", "seed", "kind", "recipe", "vote", "augment")},
-        "lr": float(told["lr"]), "distill": told.get("distill_epochs"), "progress": progress}
-    wide = equal_width(told["net"], model.encoder, model.classes, kind, width, len(model.members))
-    return {
-        "single": learn(dataset, ensemble="single", width=width, **common),
-        "equal bits": learn(dataset, ensemble="single", width=wide, **common),
-        "independent": learn(dataset, ensemble="independent", members=len(model.members),
-                             width=width, **common),
+    told = dataclasses.replace(Settings.read(model.provenance), schedule="indep", reweight=None,
+                               together=None)
+    wide = equal_width(told.net, model.encoder, model.classes, told.network_kind(), told.width,
+                       len(model.members))
+    single = dataclasses.replace(told, ensemble="single", members=1)
+    chosen = {
+        "single": single,
+        "equal bits": dataclasses.replace(single, width=wide),
+        "independent": dataclasses.replace(told, ensemble="independent",
+                                           members=len(model.members)),
     }
+    return {name: learn(dataset, settings, progress=progress)
+            for name, settings in chosen.items()}

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benn_fpga import analysis, golden, nets, presets
+from benn_fpga import analysis, golden, presets
 from benn_fpga.errors import BennError
 from benn_fpga.presets import DATA_OPTIONS, EXPERIMENTS, MEMBERS, WITHOUT_DATA
+from benn_fpga.settings import Settings
 from benn_fpga.sw import noise, stability
 from benn_fpga.sw.report import Claim, Line, Report, mean, spread
 from benn_fpga.sw.train import learn, versions
@@ -22,7 +23,6 @@ from benn_fpga.sw.verdict import best, gap
 __all__ = ["FUNCTIONS", "Setting", "check", "run", "setting"]
 
 _PROVED = 200  # validation frames on which exported and trained scores are compared
-_BITS = ("bits", "wbits", "abits")
 _FOUND = ("scores", "stopped", "vote_rounding", "versions")  # of a provenance, what is no setting
 
 # Networks that experiments take where the user does not say: weak, as the paper's are.
@@ -46,7 +46,7 @@ class Setting:
     quick : for seconds, not for figures
     seeds : each is a run of its own
     members : of the largest ensemble
-    given : options of :func:`benn_fpga.sw.train.learn` that the user asked for
+    given : fields of :class:`~benn_fpga.settings.Settings` that the user asked for
     advance : called after each network that was trained
     trainings : provenance of each network that was trained
     """
@@ -59,9 +59,9 @@ class Setting:
     advance: object = lambda steps=1: None
     trainings: list = field(default_factory=list)
 
-    def learn(self, seed, options, **run):
-        """:func:`~benn_fpga.sw.train.learn` with ``options`` and what else ``run`` asks of it."""
-        trained = learn(self.data, seed=seed, progress=False, **options, **run)
+    def learn(self, seed, options, watch=None):
+        """:func:`~benn_fpga.sw.train.learn` with ``options`` of :class:`Settings`, on record."""
+        trained = learn(self.data, Settings(seed=seed, **options), watch=watch, progress=False)
         self.trainings.append(trained.provenance)
         self.advance(1)
         return trained
@@ -78,7 +78,7 @@ class Setting:
         An encoder with thresholds is for kinds that read single bits.
         """
         chosen = {**self.weak, **self.given, **own}
-        kind = _kind(chosen)
+        kind = Settings(**chosen).network_kind()
         if kind.input_bits and "encoder" not in own and "encoder" not in self.given:
             chosen.pop("encoder", None)
         return chosen
@@ -86,13 +86,8 @@ class Setting:
     def encoder(self, options):
         """The encoder that a network with ``options`` reads."""
         data = self.data
-        name = options.get("encoder") or _kind(options).encoder(
-            presets.defaults(data.name, data.high).encoder)
-        return presets.encoder(name, data.shape, data.bits, data.high, data.x_train)
-
-
-def _kind(options):
-    return nets.kind(options.get("kind", "ab"), **{key: options.get(key) for key in _BITS})
+        return presets.encoder(Settings(**options).resolve(data).encoder, data.shape, data.bits,
+                               data.high, data.x_train)
 
 
 def setting(data, *, quick=False, seeds=None, members=None, **options):
@@ -143,7 +138,7 @@ def tuned(setting, **own):
     if "lr" in setting.given:
         return own
     told = {**setting.options(**own), "ensemble": "single"}
-    middle = told.pop("lr", presets.defaults(setting.data.name, setting.data.high).lr)
+    middle = Settings(**told).resolve(setting.data).lr
     right = {}
     for rate in (middle, middle / 3, middle * 3):
         trained = setting.learn(setting.seeds[0], {**told, "lr": rate})

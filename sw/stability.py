@@ -30,7 +30,7 @@ def _epochs(setting):
 
 def _watched(setting, seed, **options):
     """Test scores (K, epochs, frames, classes) in each of the last epochs, and the votes."""
-    told = setting.options(epochs=_epochs(setting), **options)
+    told = setting.options(epochs=_epochs(setting), decay=False, **options)
     seen, data = {}, setting.data
 
     def watch(group, epochs, network):
@@ -43,7 +43,7 @@ def _watched(setting, seed, **options):
 
     encoder = setting.encoder(told)
     x_train, x_test = values(encoder, data.x_train), values(encoder, data.x_test)
-    trained = setting.learn(seed, told, decay=False, watch=watch)
+    trained = setting.learn(seed, told, watch)
     votes = trained.vote_weights
     return np.stack([np.stack(seen[k]) for k in range(len(votes))]), np.array(votes)
 

@@ -1,4 +1,3 @@
-import inspect
 import math
 from types import SimpleNamespace
 
@@ -9,6 +8,7 @@ import torch
 from benn_fpga import __version__ as version
 from benn_fpga import api, golden, nets, presets
 from benn_fpga.errors import BennError
+from benn_fpga.settings import Settings
 from benn_fpga.sw import compare, data, experiments, noise, report, stability
 from benn_fpga.sw.experiments import Scores
 from benn_fpga.sw.train import learn
@@ -36,14 +36,12 @@ def taken(name, options):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What every call of learn was given, with its defaults."""
+    """The settings of every call of learn."""
     seen, real = [], experiments.learn
 
-    def spy(*args, **options):
-        told = inspect.signature(real).bind(*args, **options)
-        told.apply_defaults()
-        seen.append(told.arguments)
-        return real(*args, **options)
+    def spy(data, settings, **run):
+        seen.append(vars(settings))
+        return real(data, settings, **run)
     monkeypatch.setattr(experiments, "learn", spy)
     return seen
 
@@ -159,8 +157,8 @@ def test_measure_is_the_golden_model(digits):
     setting = quick(digits, seeds=2, net="mlp:8", epochs=2)
     found = experiments.measure(setting, ensemble="bagging", members=3)
     for seed in (0, 1):
-        trained = learn(digits, seed=seed, progress=False, net="mlp:8", epochs=2,
-                        encoder="threshold", ensemble="bagging", members=3)
+        trained = learn(digits, Settings("mlp:8", seed=seed, epochs=2, encoder="threshold",
+                                         ensemble="bagging", members=3), progress=False)
         result = golden.run(trained.export(digits.x_valid), digits.x_test)
         assert found.vote[seed] == (result.classes == digits.y_test).mean()
         assert found.single[seed] == pytest.approx(
@@ -171,9 +169,9 @@ def test_measure_is_the_golden_model(digits):
 def test_tuned_takes_the_rate_that_is_best_on_validation(digits, monkeypatch):
     seen = {0.03: 5, 0.01: 3, 0.09: 8}
 
-    def fake(data, *, lr, **options):
-        assert options["ensemble"] == "single"
-        valid = {"correct": seen[round(lr, 6)]}
+    def fake(data, settings, **run):
+        assert settings.ensemble == "single"
+        valid = {"correct": seen[round(settings.lr, 6)]}
         return SimpleNamespace(provenance={"scores": {"validation": valid}})
     monkeypatch.setattr(experiments, "learn", fake)
     assert experiments.tuned(quick(digits), kind="ib") == {"kind": "ib", "lr": pytest.approx(0.09)}
@@ -278,9 +276,9 @@ def test_robustness_trained(digits, monkeypatch):
         return changes[trained.kind, members] + (2.0 if trained.kind == "dnn" and trained.coarse
                                                  else 0.0) + 10 * (variance != noise.MAIN)
     monkeypatch.setattr(noise, "error_change", fake)
-    monkeypatch.setattr(experiments, "learn", lambda data, *, encoder, kind="ab", **options:
-                        SimpleNamespace(kind=kind, coarse=encoder != "planes",
-                                        provenance={"encoder": encoder}))
+    monkeypatch.setattr(experiments, "learn", lambda data, settings, **run: SimpleNamespace(
+        kind=settings.kind, coarse=settings.encoder != "planes",
+        provenance={"encoder": settings.encoder}))
     found, _ = claims(digits, "robustness-trained", members=5)
     assert found == [("9.00 against 1.00 %² at variance 0.01: +8.00 ± 0.00", True),
                      ("BENN-5 3.00 against 9.00 %²: +6.00 ± 0.00", True),
@@ -310,8 +308,8 @@ def test_watched_scores_are_those_of_the_last_epochs(digits):
     setting = quick(digits, net="mlp:8", epochs=8)
     scores, votes = stability._watched(setting, 0, ensemble="bagging", members=2)
     assert scores.shape == (2, 3, len(digits.y_test), 10)
-    trained = learn(digits, seed=0, net="mlp:8", encoder="threshold", ensemble="bagging",
-                    members=2, epochs=8, decay=False, progress=False)
+    trained = learn(digits, Settings("mlp:8", encoder="threshold", ensemble="bagging", members=2,
+                                     epochs=8, decay=False), progress=False)
     last = trained.network.scores(torch.from_numpy(
         2 * golden.encode(trained.encoder, digits.x_test.reshape(len(digits.x_test), -1))
         .astype(np.int8) - 1))
@@ -376,7 +374,8 @@ def test_drawn_weights_have_unit_variance(bits):
 
 def test_equation_2_is_the_square_change_of_the_error(digits):
     """By hand: the errors with and without noise, in percent."""
-    trained = learn(digits, "mlp:8", encoder="threshold", epochs=2, members=2, progress=False)
+    trained = learn(digits, Settings("mlp:8", encoder="threshold", epochs=2, members=2),
+                    progress=False)
     found = noise.error_change(trained, 2, digits, 0.1, 3, np.random.default_rng(5))
     flat = digits.x_test.reshape(len(digits.x_test), -1)
     rng, errors = np.random.default_rng(5), []
@@ -392,8 +391,9 @@ def test_equation_2_is_the_square_change_of_the_error(digits):
 
 @pytest.mark.parametrize("encoder", ["planes", "planes:3", "thermometer:3"])
 def test_error_without_noise_is_that_of_the_network(digits, encoder):
-    trained = learn(digits, "mlp:8", encoder=encoder, epochs=2, members=2, progress=False,
-                    kind="ab" if "thermo" in encoder else "dnn")
+    kind = "ab" if "thermo" in encoder else "dnn"
+    trained = learn(digits, Settings("mlp:8", encoder=encoder, epochs=2, members=2, kind=kind),
+                    progress=False)
     flat = torch.from_numpy(digits.x_test.reshape(len(digits.x_test), -1)).double()
     if encoder == "planes:3":  # values that the encoder does not round
         flat = (flat // 4) * 4

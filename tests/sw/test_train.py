@@ -11,8 +11,10 @@ import torch
 
 from benn_fpga import BennError, golden
 from benn_fpga.presets import ENSEMBLES
+from benn_fpga.settings import Settings
 from benn_fpga.sw import data
-from benn_fpga.sw.train import evaluate, learn, train
+from benn_fpga.sw import train as trainer
+from benn_fpga.sw.train import evaluate
 
 pytestmark = pytest.mark.train
 
@@ -20,6 +22,16 @@ SMALL = {"net": "mlp:12,9", "epochs": 2, "batch": 32}
 BITS = {"wqb": {"bits": 2}, "aqb": {"bits": 2}, "qnn": {"wbits": 2, "abits": 3},
         "dorefa": {"bits": 2}, "abc-net": {"bits": 2}}
 KINDS = ("ab", "ib", "sb", "wqb", "aqb", "qnn")
+
+
+def learn(digits, net=None, function=trainer.learn, **options):
+    run = {key: options.pop(key) for key in ("checkpoint", "resume", "workers", "progress")
+           if key in options}
+    return function(digits, Settings(net, **options), **run)
+
+
+def train(digits, net=None, **options):
+    return learn(digits, net, trainer.train, **options)
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +242,10 @@ def test_a_checkpoint_of_other_settings_is_refused(digits, tmp_path, other, mess
 SCRIPT = """
 import sys
 from benn_fpga.sw import data
+from benn_fpga.settings import Settings
 from benn_fpga.sw.train import train
-train(data.load("digits", limit=300), "mlp:12,9", members=2, ensemble=sys.argv[1],
-      epochs=2).save(sys.argv[2])
+train(data.load("digits", limit=300), Settings(
+    "mlp:12,9", members=2, ensemble=sys.argv[1], epochs=2)).save(sys.argv[2])
 """
 
 
