@@ -186,9 +186,9 @@ def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, lim
     experiments.check(name, {key: value for key, value in given.items() if value is not None})
     found = None if name in WITHOUT_DATA else data.load(
         dataset or ("digits" if quick else "mnist"), data_dir, limit, show=progress)
-    setting = experiments.setting(found, quick=quick, seeds=seeds, members=members, **options)
+    study = experiments.Study.of(found, quick=quick, seeds=seeds, members=members, **options)
     with bar(name, None, progress) as advance:
-        return experiments.run(name, replace(setting, advance=advance), command)
+        return experiments.run(name, replace(study, advance=advance), command)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Gap", "best", "gap"]
+__all__ = ["Gap", "best", "every", "gap"]
 
 LEVEL = 0.05  # chance to see a difference where there is none
 
@@ -44,3 +44,9 @@ def best(gaps):
     """Name and :class:`Gap` of the largest, and whether it held, as one of so many looked at."""
     name = max(gaps, key=lambda key: gaps[key].mean)
     return name, gaps[name], gaps[name].held(len(gaps))
+
+
+def every(gaps):
+    """Whether all of them held, as so many looked at; False if one did not, else None."""
+    verdicts = {item.held(len(gaps)) for item in gaps.values()}
+    return False if False in verdicts else None if None in verdicts else True

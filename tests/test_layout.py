@@ -28,6 +28,10 @@ def imports(path):
             yield from ((f"{node.module}.{alias.name}", node in tree.body) for alias in node.names)
 
 
+def home_of(path):
+    return path.relative_to(ROOT).parts[0]
+
+
 def part_of(module):
     names = module.split(".")
     return names[1] if names[0] == "benn_fpga" and len(names) > 1 and names[1] in PARTS else None
@@ -35,7 +39,7 @@ def part_of(module):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_parts_meet_in_the_contract_only(path):
-    home = path.parent.name
+    home = home_of(path)
     others = {part_of(module) for module, _ in imports(path)} - {None, home}
     assert not others or (home == "benn_fpga" and path.name in JOINTS)
 
@@ -44,7 +48,7 @@ def test_parts_meet_in_the_contract_only(path):
 def test_heavy_packages_stay_at_home(path):
     for module, _ in imports(path):
         package = module.split(".")[0]
-        assert HEAVY.get(package, path.parent.name) == path.parent.name, module
+        assert HEAVY.get(package, home_of(path)) == home_of(path), module
 
 
 @pytest.mark.parametrize("name", sorted(JOINTS))

@@ -9,8 +9,16 @@ from benn_fpga import __version__ as version
 from benn_fpga import api, golden, nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.settings import Settings
-from benn_fpga.sw import compare, data, experiments, noise, report, stability
-from benn_fpga.sw.experiments import Scores
+from benn_fpga.sw import compare, data, experiments, report
+from benn_fpga.sw.experiments import (
+    Study,
+    common,
+    robustness_random,
+    robustness_trained,
+    stability,
+    theory,
+)
+from benn_fpga.sw.experiments.common import Scores
 from benn_fpga.sw.train import learn
 
 pytestmark = pytest.mark.train
@@ -27,7 +35,7 @@ def short(monkeypatch):
 
 
 def quick(digits, seeds=1, **options):
-    return experiments.setting(digits, quick=True, seeds=seeds, **{"members": 2, **options})
+    return Study.of(digits, quick=True, seeds=seeds, **{"members": 2, **options})
 
 
 def taken(name, options):
@@ -37,12 +45,12 @@ def taken(name, options):
 @pytest.fixture
 def calls(monkeypatch):
     """The settings of every call of learn."""
-    seen, real = [], experiments.learn
+    seen, real = [], common.learn
 
     def spy(data, settings, **run):
         seen.append(vars(settings))
         return real(data, settings, **run)
-    monkeypatch.setattr(experiments, "learn", spy)
+    monkeypatch.setattr(common, "learn", spy)
     return seen
 
 
@@ -154,8 +162,8 @@ def test_encoder_suits_the_kind(digits, given, own, encoder):
 
 
 def test_measure_is_the_golden_model(digits):
-    setting = quick(digits, seeds=2, net="mlp:8", epochs=2)
-    found = experiments.measure(setting, ensemble="bagging", members=3)
+    study = quick(digits, seeds=2, net="mlp:8", epochs=2)
+    found = study.measure(ensemble="bagging", members=3)
     for seed in (0, 1):
         trained = learn(digits, Settings("mlp:8", seed=seed, epochs=2, encoder="threshold",
                                          ensemble="bagging", members=3), progress=False)
@@ -173,20 +181,20 @@ def test_tuned_takes_the_rate_that_is_best_on_validation(digits, monkeypatch):
         assert settings.ensemble == "single"
         valid = {"correct": seen[round(settings.lr, 6)]}
         return SimpleNamespace(provenance={"scores": {"validation": valid}})
-    monkeypatch.setattr(experiments, "learn", fake)
-    assert experiments.tuned(quick(digits), kind="ib") == {"kind": "ib", "lr": pytest.approx(0.09)}
-    assert experiments.tuned(quick(digits, lr=0.5), kind="ib") == {"kind": "ib"}
+    monkeypatch.setattr(common, "learn", fake)
+    assert quick(digits).tuned(kind="ib") == {"kind": "ib", "lr": pytest.approx(0.09)}
+    assert quick(digits, lr=0.5).tuned(kind="ib") == {"kind": "ib"}
 
 
 def measured(monkeypatch, answer):
     """Let ``answer(options)`` give (accuracy of a member, K-curve, weight bits, operations)."""
-    def fake(setting, **own):
+    def fake(study, **own):
         single, curve, bits, products = answer(own)
-        off = [n / 1000 for n, _ in enumerate(setting.seeds)]
+        off = [n / 1000 for n, _ in enumerate(study.seeds)]
         return Scores([single + o for o in off], [[c + o for c in curve] for o in off], bits,
                       products)
-    monkeypatch.setattr(experiments, "measure", fake)
-    monkeypatch.setattr(experiments, "tuned", lambda setting, **own: own)
+    monkeypatch.setattr(Study, "measure", fake)
+    monkeypatch.setattr(Study, "tuned", lambda study, **own: own)
 
 
 def claims(digits, name, **options):
@@ -273,10 +281,10 @@ def test_robustness_trained(digits, monkeypatch):
     changes = {("dnn", 1): 1.0, ("ab", 1): 9.0, ("ab", 5): 3.0}
 
     def fake(trained, members, data, variance, draws, rng):
-        return changes[trained.kind, members] + (2.0 if trained.kind == "dnn" and trained.coarse
-                                                 else 0.0) + 10 * (variance != noise.MAIN)
-    monkeypatch.setattr(noise, "error_change", fake)
-    monkeypatch.setattr(experiments, "learn", lambda data, settings, **run: SimpleNamespace(
+        more = 2.0 if trained.kind == "dnn" and trained.coarse else 0.0
+        return changes[trained.kind, members] + more + 10 * (variance != robustness_random.MAIN)
+    monkeypatch.setattr(robustness_trained, "error_change", fake)
+    monkeypatch.setattr(common, "learn", lambda data, settings, **run: SimpleNamespace(
         kind=settings.kind, coarse=settings.encoder != "planes",
         provenance={"encoder": settings.encoder}))
     found, _ = claims(digits, "robustness-trained", members=5)
@@ -289,7 +297,7 @@ def test_stability_of_known_scores(digits, monkeypatch):
     y = digits.y_test
     right = np.eye(10)[y]
 
-    def fake(setting, seed, **options):
+    def fake(study, seed, **options):
         # Epochs with 0, 1 and 2 wrong frames of a member; the vote of both has half of each.
         members = options.get("members", 1)
         epochs = np.repeat(right[None], 3, axis=0)
@@ -305,8 +313,8 @@ def test_stability_of_known_scores(digits, monkeypatch):
 
 
 def test_watched_scores_are_those_of_the_last_epochs(digits):
-    setting = quick(digits, net="mlp:8", epochs=8)
-    scores, votes = stability._watched(setting, 0, ensemble="bagging", members=2)
+    study = quick(digits, net="mlp:8", epochs=8)
+    scores, votes = stability._watched(study, 0, ensemble="bagging", members=2)
     assert scores.shape == (2, 3, len(digits.y_test), 10)
     trained = learn(digits, Settings("mlp:8", encoder="threshold", ensemble="bagging", members=2,
                                      epochs=8, decay=False), progress=False)
@@ -336,14 +344,14 @@ def test_flips_are_those_that_occur(sigma):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 200_000))
     changed = np.sign(x + sigma * y) - np.sign(x)
-    assert noise.flips(sigma) == pytest.approx(changed.var(), rel=0.05)
-    assert noise.flips(1.0) == pytest.approx(1.0)
+    assert theory.flips(sigma) == pytest.approx(changed.var(), rel=0.05)
+    assert theory.flips(1.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("members", [1, 4])
 def test_ensemble_variance_falls_with_members(members):
-    found = noise.ensemble_variance(0.5, members, 100_000, np.random.default_rng(0))
-    assert found == pytest.approx(noise.flips(0.5) / members, rel=0.03)
+    found = theory.ensemble_variance(0.5, members, 100_000, np.random.default_rng(0))
+    assert found == pytest.approx(theory.flips(0.5) / members, rel=0.03)
 
 
 def test_equation_1_of_one_layer():
@@ -351,23 +359,23 @@ def test_equation_1_of_one_layer():
     mean of K such has 1/K of it, and so has the variance of the output."""
     x = np.random.default_rng(0).uniform(-1, 1, (400, 64))
     rng = np.random.default_rng(1)
-    moved, varied = noise.change(x, (64, 50), (32, 32, 1), 0.01, 20, rng)
+    moved, varied = robustness_random.change(x, (64, 50), (32, 32, 1), 0.01, 20, rng)
     assert moved == pytest.approx(0.01 * 50, rel=0.05)
     assert varied == pytest.approx(50 / 3, rel=0.05)  # variance of even values in -1..1
-    few, less = noise.change(x, (64, 50), (32, 32, 4), 0.01, 20, rng)
+    few, less = robustness_random.change(x, (64, 50), (32, 32, 4), 0.01, 20, rng)
     assert (few, less) == pytest.approx((moved / 4, varied / 4), rel=0.1)
 
 
 def test_equation_1_of_binary_inputs():
     """Even values in -1..1 change sign with probability E|noise| / 2, from ±0.5 to ∓0.5."""
     x = np.random.default_rng(0).uniform(-1, 1, (400, 64))
-    moved, _ = noise.change(x, (64, 50), (1, 1, 1), 0.01, 20, np.random.default_rng(1))
+    moved, _ = robustness_random.change(x, (64, 50), (1, 1, 1), 0.01, 20, np.random.default_rng(1))
     assert moved == pytest.approx(50 * 0.1 * math.sqrt(2 / math.pi) / 2, rel=0.05)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 32])
 def test_drawn_weights_have_unit_variance(bits):
-    weights = noise._drawn_weights((400, 400), bits, np.random.default_rng(0))
+    weights = robustness_random._drawn_weights((400, 400), bits, np.random.default_rng(0))
     assert float(weights.std()) == pytest.approx(1, rel=1e-3)
     assert len(weights.unique()) == (2 ** bits if bits < 32 else 160_000) or bits == 32
 
@@ -376,7 +384,7 @@ def test_equation_2_is_the_square_change_of_the_error(digits):
     """By hand: the errors with and without noise, in percent."""
     trained = learn(digits, Settings("mlp:8", encoder="threshold", epochs=2, members=2),
                     progress=False)
-    found = noise.error_change(trained, 2, digits, 0.1, 3, np.random.default_rng(5))
+    found = robustness_trained.error_change(trained, 2, digits, 0.1, 3, np.random.default_rng(5))
     flat = digits.x_test.reshape(len(digits.x_test), -1)
     rng, errors = np.random.default_rng(5), []
     for draw in range(4):
@@ -385,7 +393,7 @@ def test_equation_2_is_the_square_change_of_the_error(digits):
         scores = trained.network.scores(torch.from_numpy(2 * codes.astype(np.int8) - 1))
         errors.append(100 * (scores.sum(1).argmax(1) != digits.y_test).mean())
     assert found == pytest.approx(np.mean([(e - errors[0]) ** 2 for e in errors[1:]]))
-    assert noise.error(trained, 2, torch.from_numpy(flat).double(), digits.y_test) == \
+    assert robustness_trained.error(trained, 2, torch.from_numpy(flat).double(), digits.y_test) == \
         pytest.approx(errors[0])
 
 
@@ -399,7 +407,8 @@ def test_error_without_noise_is_that_of_the_network(digits, encoder):
         flat = (flat // 4) * 4
     rounded = flat.numpy().astype(np.uint8)
     expected = 100 * (trained.predict(rounded) != digits.y_test).mean()
-    assert noise.error(trained, 2, flat, digits.y_test) == pytest.approx(expected, abs=1e-6)
+    found = robustness_trained.error(trained, 2, flat, digits.y_test)
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_mean_and_deviation():

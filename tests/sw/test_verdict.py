@@ -44,3 +44,11 @@ def test_seldom_where_there_is_nothing():
     found = [verdict.gap(*rng.standard_normal((2, 3))).held() for _ in range(2000)]
     assert 0.03 < found.count(True) / 2000 < 0.07
     assert 0.03 < found.count(False) / 2000 < 0.07
+
+
+def test_every():
+    up, down, unsure = (verdict.gap(values, [0, 0, 0]) for values in (
+        [1.0, 1.01, 1.02], [-1.0, -1.01, -1.02], [-1.0, 1, 2]))
+    assert verdict.every({1: up, 2: up}) is True
+    assert verdict.every({1: up, 2: unsure}) is None
+    assert verdict.every({1: up, 2: unsure, 3: down}) is False

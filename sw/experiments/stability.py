@@ -9,7 +9,7 @@ from benn_fpga.sw.network import values
 from benn_fpga.sw.report import Claim, Line, Report, spread
 from benn_fpga.sw.verdict import gap
 
-__all__ = ["stability"]
+__all__ = ["run"]
 
 LAST = 20  # epochs at the end that are looked at
 BEFORE = 5  # epochs before them, at least, if the user does not say how many
@@ -18,20 +18,20 @@ PAPER = {"single": "2.94", "single, W2 A2": "figure only", "single, W4 A4": "sta
          "boost-d, all": "0.02 (32)"}
 
 
-def _epochs(setting):
-    given = setting.given.get("epochs")
+def _epochs(study):
+    given = study.given.get("epochs")
     if given is None:
-        return max(BEFORE + LAST, setting.weak["epochs"])
+        return max(BEFORE + LAST, study.weak["epochs"])
     if given < LAST:
         raise BennError(f"Experiment stability looks at the last {LAST} epochs; --epochs must be "
                         f"at least {LAST}, not {given}")
     return given
 
 
-def _watched(setting, seed, **options):
+def _watched(study, seed, **options):
     """Test scores (K, epochs, frames, classes) in each of the last epochs, and the votes."""
-    told = setting.options(epochs=_epochs(setting), decay=False, **options)
-    seen, data = {}, setting.data
+    told = study.options(epochs=_epochs(study), decay=False, **options)
+    seen, data = {}, study.data
 
     def watch(group, epochs, network):
         if epochs > told["epochs"] - LAST:
@@ -41,9 +41,9 @@ def _watched(setting, seed, **options):
             for n, k in enumerate(group):
                 seen.setdefault(k, []).append(scores[:, n])
 
-    encoder = setting.encoder(told)
+    encoder = study.encoder(told)
     x_train, x_test = values(encoder, data.x_train), values(encoder, data.x_test)
-    trained = setting.learn(seed, told, watch)
+    trained = study.learn(seed, told, watch)
     votes = trained.vote_weights
     return np.stack([np.stack(seen[k]) for k in range(len(votes))]), np.array(votes)
 
@@ -54,22 +54,22 @@ def _deviation(scores, votes, y):
     return 100 * float((totals.argmax(axis=2) == y).mean(axis=1).std(ddof=1))
 
 
-def stability(setting):
+def run(study):
     """Deviation of the test accuracy over the last epochs, at a constant learning rate."""
     found = {label: [] for label in PAPER}
-    y, five = setting.data.y_test, min(5, setting.members)
+    y, five = study.data.y_test, min(5, study.members)
     alone = {"single": {}, "single, W2 A2": {"kind": "qnn", "wbits": 2, "abits": 2},
              "single, W4 A4": {"kind": "qnn", "wbits": 4, "abits": 4}, "float": {"kind": "dnn"}}
-    for seed in setting.seeds:
+    for seed in study.seeds:
         for label, options in alone.items():
             found[label].append(_deviation(
-                *_watched(setting, seed, ensemble="single", **options), y))
+                *_watched(study, seed, ensemble="single", **options), y))
         for name in ("bagging", "boost-d"):
-            scores, votes = _watched(setting, seed, ensemble=name, members=setting.members)
+            scores, votes = _watched(study, seed, ensemble=name, members=study.members)
             found[f"{name}, 5"].append(_deviation(scores[:five], votes[:five], y))
             found[f"{name}, all"].append(_deviation(scores, votes, y))
     single, bagged = np.array(found["single"]), np.array(found["bagging, all"])
-    root = single / setting.members ** 0.5
+    root = single / study.members ** 0.5
     less, far = gap(single, bagged), gap(root / 2, bagged)
     bits = gap(single, found["single, W4 A4"])
     means = {label: float(np.mean(deviations)) for label, deviations in found.items()}
@@ -79,7 +79,7 @@ def stability(setting):
         rows=[[label, spread(found[label]), PAPER[label]] for label in found],
         claims=[
             Claim("An ensemble moves less than one network", "2.94 to 0.03 with 32",
-                  f"{means['single']:.2f} to {means['bagging, all']:.2f} with {setting.members}: "
+                  f"{means['single']:.2f} to {means['bagging, all']:.2f} with {study.members}: "
                   f"{less} points less", less.held()),
             Claim("... by far more than 1 / sqrt(K), which independent members would give: by "
                   "twice that", f"0.03 against {2.94 / 32 ** 0.5:.2f}",

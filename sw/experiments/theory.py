@@ -1,0 +1,77 @@
+"""The paper's theory of one layer in closed form, and by Monte Carlo."""
+
+import math
+
+import numpy as np
+
+from benn_fpga.sw.report import Claim, Line, Report, spread
+from benn_fpga.sw.verdict import gap
+
+__all__ = ["ensemble_variance", "flips", "run"]
+
+# Table of the paper: variance of sign(x + noise) - sign(x) for x and noise normal.
+PAPER_B = {1.5: 1.25, 1.0: 1.0, 0.5: 0.59, 0.1: 0.13, 0.01: 0.013, 0.001: 0.0013}
+_CROSSED = (0.5, 0.1)  # sigmas at which the number of members is tried out
+_INPUTS = 16
+
+
+def flips(sigma):
+    """Variance B of sign(x + noise) - sign(x): two correlated normals differ in sign with
+    probability atan(sigma) / pi, and the difference is then ±2."""
+    return 4 * math.atan(sigma) / math.pi
+
+
+def _flipped(sigma, shape, rng):
+    x = rng.standard_normal(shape)
+    return np.sign(x + sigma * rng.standard_normal(shape)) - np.sign(x)
+
+
+def ensemble_variance(sigma, members, samples, rng):
+    """Variance, per input, of the change of the mean of binary layers with weights of their own."""
+    changed = _flipped(sigma, (samples, _INPUTS), rng)
+    outputs = sum((changed * rng.choice([-1.0, 1.0], changed.shape)).sum(axis=1)
+                  for _ in range(members)) / members
+    return float(outputs.var()) / _INPUTS
+
+
+def run(study):
+    """B in closed form, by Monte Carlo and as the paper has it; R = sigma**2 of a float layer."""
+    samples, seeds = 400_000 if study.quick else 4_000_000, study.seeds
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    drawn = {sigma: [float(_flipped(sigma, samples, rng).var()) for rng in rngs]
+             for sigma in PAPER_B}
+    study.advance(1)
+    rows = [[sigma, f"{flips(sigma):.5f}", spread(drawn[sigma], 5), paper, f"{sigma ** 2:g}",
+             math.floor(flips(sigma) / sigma ** 2) + 1] for sigma, paper in PAPER_B.items()]
+    worst = max(abs(flips(sigma) - paper) / paper for sigma, paper in PAPER_B.items())
+    seen, crossed = [], []
+    for sigma in _CROSSED:
+        few = math.floor(flips(sigma) / sigma ** 2)
+        ratios = {members: np.mean([ensemble_variance(sigma, members, samples // 20, rng)
+                                    for rng in rngs]) / sigma ** 2 for members in (few, few + 1)}
+        seen.append(f"sigma {sigma}: " + ", ".join(
+            f"{members} members {ratio:.3f}" for members, ratio in ratios.items()))
+        crossed.append(ratios[few] > 1 > ratios[few + 1])
+        study.advance(1)
+    sigmas = list(PAPER_B)
+    above = {sigma: gap(drawn[sigma], [sigma ** 2] * len(seeds)) for sigma in sigmas if sigma != 1}
+    return Report(
+        name="theory", title="One layer: binarised activations and noise on the input",
+        columns=["sigma", "B = 4 atan(sigma)/pi", "B by Monte Carlo", "B of the paper", "R",
+                 "members that beat a float layer"],
+        rows=rows,
+        claims=[
+            Claim("B and R as in the table of the appendix", "six values",
+                  f"within {100 * worst:.1f} % of each", worst < 0.025),
+            Claim("A binary layer is the more sensitive one when sigma < 1", "B > R",
+                  "by Monte Carlo at each sigma but 1; in closed form B = R at 1",
+                  all(item.held(len(above)) is (sigma < 1) for sigma, item in above.items())),
+            Claim("The mean of K binary layers beats a float layer when K > B / R", "K > B / R",
+                  f"variance by Monte Carlo, divided by that of a float layer: {'; '.join(seen)}",
+                  all(crossed)),
+        ],
+        lines=[Line("B, closed form", sigmas, [flips(s) for s in sigmas]),
+               Line("B, Monte Carlo", sigmas, [float(np.mean(drawn[s])) for s in sigmas]),
+               Line("R", sigmas, [s * s for s in sigmas])],
+        axes=("sigma of the noise", "variance"), scale="log",
+        settings={"seeds": list(seeds), "samples": samples})
