@@ -79,7 +79,8 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
     """Train on ``dataset`` and return what can be measured, and exported if nothing is float.
 
     The same settings give the same numbers, bit for bit, whatever the other arguments and however
-    often the run was resumed.
+    often the run was resumed; but PyTorch rounds sums in another order on a CPU with other vector
+    instructions.
 
     Parameters
     ----------

@@ -3,11 +3,14 @@
 Accuracy is that of the exported integers, by the golden model, on the test part. Figures are means
 over seeds with the standard deviation; differences are paired by seed, with the standard error, and
 verdict.py says when they decide a claim. What a report says of its settings is collected from the
-trainings that took place.
+trainings that took place; beside them stand the versions, and the vector instructions that PyTorch
+found, since its kernels round sums in an order that depends on them.
 """
 
 import time
 from dataclasses import replace
+
+import torch
 
 from benn_fpga.errors import BennError
 from benn_fpga.presets import DATA_OPTIONS, EXPERIMENTS, WITHOUT_DATA
@@ -66,4 +69,5 @@ def run(name, study, command=""):
     report = FUNCTIONS[name](study)
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
                    settings={**study.used(), **report.settings, "quick": study.quick,
-                             "versions": versions()})
+                             "versions": versions(),
+                             "cpu": torch.backends.cpu.get_cpu_capability()})

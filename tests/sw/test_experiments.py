@@ -95,6 +95,7 @@ def test_theory_reads_no_data():
 def test_settings_without_a_training(digits):
     found = experiments.run("theory", quick(None)).settings
     assert found.pop("versions")["benn_fpga"] == version
+    assert found.pop("cpu") == torch.backends.cpu.get_cpu_capability()
     assert found == {"quick": True, "seeds": [0], "samples": 400_000}
     found = experiments.run("robustness-random", quick(digits)).settings
     assert (found["data"], found["frames"], found["seeds"]) == ("digits", {"train": 200}, [0])
