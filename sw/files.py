@@ -1,18 +1,15 @@
 """The files of the public data sets: found in a folder, or downloaded once and checked."""
 
 import gzip
-import hashlib
 import lzma
 import os
 import tarfile
-import urllib.error
-import urllib.request
 import zlib
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benn_fpga.errors import BennError
-from benn_fpga.output import write_atomically
+from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.sw import progress
 
 __all__ = ["SOURCES", "Source", "download", "read"]
@@ -128,25 +125,64 @@ def _members(archive, stems):
 
 def download(url, path, sha256, show=None):
     """Fetch ``url`` to ``path``, whole and with this SHA-256, or not at all."""
-    content, digest = bytearray(), hashlib.sha256()
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-            size = int(response.headers.get("Content-Length") or 0) or None
-            with progress.bar(f"download {path.name}", size, show) as advance:
-                while chunk := response.read(_CHUNK):
-                    content += chunk
-                    digest.update(chunk)
-                    advance(len(chunk))
-    except OSError as error:  # URLError and timeouts are OSErrors
-        reason = getattr(error, "reason", None) or error
-        raise BennError(f"can not download {url} ({reason}); get it on another machine and give "
-                        f"its folder with --data-dir or BENN_DATA") from None
-    if digest.hexdigest() != sha256:
-        raise BennError(f"{url} has SHA-256 {digest.hexdigest()}, not {sha256}; nothing was "
-                        f"stored, try again later")
+        import pooch
+        from requests import RequestException
+    except ImportError:
+        raise MissingExtra("pooch", "train") from None
+    pooch.get_logger().setLevel("WARNING")  # progress says what it does
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            shown = _Shown(lambda total: stack.enter_context(
+                progress.bar(f"download {path.name}", total, show)))
+
+            def close(response, **_):  # else a download that fails leaves its connection open
+                stack.callback(response.close)
+            fetch = pooch.HTTPDownloader(shown, _CHUNK, timeout=_TIMEOUT,
+                                         hooks={"response": close})
+            pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=fetch)
+    except RequestException as error:
+        raise BennError(f"can not download {url} ({_reason(error)}); get it on another machine and "
+                        f"give its folder with --data-dir or BENN_DATA") from None
     except OSError as error:
-        raise BennError(f"can not make the folder {path.parent}: {error.strerror}; "
+        raise BennError(f"can not write to {path.parent}: {error.strerror or error}; "
                         f"set XDG_CACHE_HOME") from None
-    write_atomically(path, bytes(content))
+    except ValueError:  # so pooch says that the hash is another
+        raise BennError(f"{url} does not have SHA-256 {sha256}; nothing was stored, try again "
+                        f"later") from None
+
+
+def _reason(error):
+    """What the server said, or else the first of the errors that led to this one."""
+    if error.response is not None:
+        return f"{error.response.status_code} {error.response.reason}"
+    while error.__context__ is not None:
+        error = error.__context__
+    return getattr(error, "strerror", None) or error
+
+
+class _Shown:
+    """What pooch takes for a progress bar. It counts whole chunks, and all of them again at the
+    end: what exceeds the total is not passed on."""
+
+    def __init__(self, start):
+        self._start, self._left = start, 0
+
+    @property
+    def total(self):
+        return self._left
+
+    @total.setter
+    def total(self, size):
+        self._left, self._advance = size, self._start(size or None)
+
+    def update(self, steps):
+        steps = min(steps, self._left)
+        if steps:
+            self._left -= steps
+            self._advance(steps)
+
+    def reset(self):
+        """Nothing: what is left is left."""
+
+    close = reset

@@ -2,7 +2,12 @@ import gzip
 import hashlib
 import io
 import lzma
+import os
+import socket
 import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -12,16 +17,45 @@ from benn_fpga.sw import files
 STEMS = ("a.bin", "b.bin")
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        if self.path != "/short":
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        self.wfile.write(b"begun")
+
+
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def folder(tmp_path):
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def url(folder, monkeypatch):
+    """Of a server of ``folder`` on this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def home(folder, url, tmp_path, monkeypatch):
     """The public home of data set ``small``, as a folder, and an empty cache."""
-    folder = tmp_path / "home"
-    folder.mkdir()
     contents = {f"{stem}.gz": gzip.compress(stem.encode() * 50) for stem in STEMS}
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    monkeypatch.setitem(files.SOURCES, "small", files.Source(folder.as_uri() + "/", sums))
+    monkeypatch.setitem(files.SOURCES, "small", files.Source(url, sums))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("BENN_DATA", raising=False)
     return folder
@@ -60,28 +94,69 @@ def test_download_reports_progress(home, tmp_path):
     assert seen == [(size, size) for size in sizes]
 
 
-def test_download_with_a_wrong_checksum_leaves_no_file(home, tmp_path):
+def test_download_of_many_chunks_reports_each(folder, url, tmp_path):
+    content, seen = os.urandom(700_000), []
+    (folder / "x").write_bytes(content)
+    files.download(f"{url}x", tmp_path / "x", hashlib.sha256(content).hexdigest(),
+                   lambda done, total: seen.append((done, total)))
+    assert seen == [(n, 700_000) for n in (1 << 18, 1 << 19, 700_000)]
+    assert (tmp_path / "x").read_bytes() == content
+
+
+def test_download_is_quiet_but_for_the_bar(home, capfd):
+    files.read("small", STEMS, None, False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_download_with_a_wrong_checksum_leaves_no_file(home, url, tmp_path):
     (home / "a.bin.gz").write_bytes(b"changed")
-    url, seen = f"{home.as_uri()}/a.bin.gz", hashlib.sha256(b"changed").hexdigest()
     expected = files.SOURCES["small"].files["a.bin.gz"]
-    assert message() == (f"{url} has SHA-256 {seen}, not {expected}; nothing was stored, "
+    assert message() == (f"{url}a.bin.gz does not have SHA-256 {expected}; nothing was stored, "
                          "try again later")
     assert cached(tmp_path) == []
 
 
-def test_download_that_fails(home, tmp_path):
+CURE = "; get it on another machine and give its folder with --data-dir or BENN_DATA"
+
+
+def test_download_that_fails(home, url, tmp_path):
     (home / "b.bin.gz").unlink()
-    text = message()
-    assert text.startswith(f"can not download {home.as_uri()}/b.bin.gz (")
-    assert text.endswith("; get it on another machine and give its folder with --data-dir or "
-                         "BENN_DATA")
+    assert message() == f"can not download {url}b.bin.gz (404 File not found){CURE}"
     assert cached(tmp_path) == ["a.bin.gz"]
+
+
+def failed(url, path):
+    with pytest.raises(BennError) as caught:
+        files.download(url, path, "0" * 64, False)
+    return str(caught.value)
+
+
+def test_download_that_breaks_off_leaves_no_file(url, tmp_path):
+    text = failed(f"{url}short", tmp_path / "cache" / "short")
+    assert text.startswith(f"can not download {url}short (IncompleteRead(5 bytes read")
+    assert text.endswith(CURE)
+    assert cached(tmp_path) == []
+
+
+def test_download_from_nobody(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/x"
+    assert failed(url, tmp_path / "x") == f"can not download {url} (Connection refused){CURE}"
+
+
+def test_interrupted_download_leaves_no_file(home, tmp_path):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        files.read("small", STEMS, None, interrupt)
+    assert cached(tmp_path) == []
 
 
 def test_download_to_a_file_that_is_no_folder(home, tmp_path):
     (tmp_path / "cache").write_text("")
-    assert message() == (f"can not make the folder {tmp_path}/cache/benn_fpga/small: "
-                         "Not a directory; set XDG_CACHE_HOME")
+    assert message() == (f"can not write to {tmp_path}/cache/benn_fpga/small: Not a directory; "
+                         "set XDG_CACHE_HOME")
 
 
 @pytest.mark.parametrize("place", ["", "small"])
