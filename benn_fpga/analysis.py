@@ -38,28 +38,21 @@ class Analysis:
         return {**asdict(self), "mean_disagreement": self.mean_disagreement}
 
 
-def _votes(model, scores):
-    """What each member adds to every total: (frames, K, classes)."""
-    weights = np.array([member.vote_weight for member in model.members], np.int64)
-    if model.vote == "hard":
-        scores = scores.argmax(axis=2)[:, :, None] == np.arange(model.classes)
-    return scores * weights[:, None]
-
-
 def _right(totals, labels):
     return (totals.argmax(axis=-1) == labels).mean(axis=-1)
 
 
 def curve(model, scores, labels):
     """Share of frames that the first 1, 2, ... K members get right together."""
-    totals = _votes(model, scores).cumsum(axis=1)
+    totals = golden.ballots(scores, model.vote_weights, model.vote).cumsum(axis=1)
     return _right(totals.transpose(1, 0, 2), labels).tolist()
 
 
 def analyse(model, x, labels):
     """The :class:`Analysis` of ``model`` on raw values ``x`` and their classes."""
     scores = golden.run(model, x).scores
-    votes, answers = _votes(model, scores), scores.argmax(axis=2)
+    votes = golden.ballots(scores, model.vote_weights, model.vote)
+    answers = scores.argmax(axis=2)
     totals = votes.sum(axis=1)
     whole = _right(totals, labels)
     along = curve(model, scores, labels)

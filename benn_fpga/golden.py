@@ -176,15 +176,20 @@ def forward(layers, member, codes):
     return tuple(outputs[n] for n in range(len(layers)))
 
 
+def ballots(scores, weights, rule):
+    """What each member adds to every total, (frames, members, classes): its weight times its
+    ``scores``, or times 1 for its best class if the ``rule`` is hard."""
+    if rule == "hard":
+        scores = scores.argmax(axis=2)[:, :, None] == np.arange(scores.shape[2])
+    return scores * np.asarray(weights)[:, None]
+
+
 def vote(model, scores):
     """Classes, margins and totals of the vote over ``scores`` (frames, members, classes).
 
     Every tie goes to the lowest class index: ``argmax`` returns the first maximum.
     """
-    weights = np.array([m.vote_weight for m in model.members], np.int64)
-    if model.vote == "hard":
-        scores = scores.argmax(axis=2)[:, :, None] == np.arange(model.classes)
-    totals = (scores * weights[:, None]).sum(axis=1)
+    totals = ballots(scores, model.vote_weights, model.vote).sum(axis=1)
     classes = totals.argmax(axis=1)
     best_two = np.sort(totals, axis=1)[:, -2:]
     return classes, best_two[:, 1] - best_two[:, 0], totals

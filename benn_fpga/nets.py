@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_BITS, Add, Conv, Dense, MaxPool, Scale, SumPool
-from benn_fpga.presets import KINDS, MLPS, NETS, RECIPES, RIVALS
+from benn_fpga.presets import KINDS, MLPS, NETS, RECIPES, RIVALS, whole_number
 
 __all__ = ["MAX_WIDTH", "Kind", "build", "deviation", "kind"]
 
@@ -165,11 +165,10 @@ def _plan(name, rows):
 def _widths(name):
     """Hidden widths of ``mlp:256,128``; ``mlp:`` has none."""
     start, colon, rest = name.partition(":")
-    widths = rest.split(",") if rest else []
-    good = all(width.isascii() and width.isdigit() and int(width) for width in widths)
-    if start != "mlp" or not colon or not good:
+    widths = [whole_number(width) for width in rest.split(",")] if rest else []
+    if start != "mlp" or not colon or not all(widths):
         raise BennError(f"Network must be {', '.join(NETS)} or mlp:WIDTH,WIDTH,..., not {name!r}")
-    return [int(width) for width in widths]
+    return widths
 
 
 def build(name, encoder, classes, kind=Kind("ab"), *, width=1.0, recipe="hw"):  # noqa: B008

@@ -9,7 +9,7 @@ from benn_fpga.errors import BennError
 
 __all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
            "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
-           "WITHOUT_DATA", "Defaults", "defaults", "encoder"]
+           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
@@ -89,7 +89,8 @@ def defaults(dataset, high):
     return DEFAULTS.get(dataset, unknown)
 
 
-def _whole(text):
+def whole_number(text):
+    """The number that ``text`` is in decimal digits, at most 18 of them; None if it is not."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
@@ -105,7 +106,7 @@ def encoder(name, shape, bits, high, x=None):
 
     from benn_fpga.spec import Encoder
     kind, colon, rest = name.partition(":")
-    number = _whole(rest)
+    number = whole_number(rest)
     dropped = 0
     if kind == "planes" and (not colon or number):
         thresholds, dropped = [], max(0, bits - (number or bits))

@@ -217,6 +217,10 @@ class Ensemble:
         return self.layers[-1].output_shape[-1]
 
     @property
+    def vote_weights(self):
+        return [member.vote_weight for member in self.members]
+
+    @property
     def max_score(self):
         """Largest absolute score of any member."""
         last = len(self.layers) - 1

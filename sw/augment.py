@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from benn_fpga.errors import BennError
+from benn_fpga.presets import whole_number
 
 __all__ = ["Frames", "Moves", "moves"]
 
@@ -37,16 +38,16 @@ def moves(name, shape):
     parts = name.split("+")
     crop = [part for part in parts if part != "flip"]
     kind, colon, pixels = crop[0].partition(":") if crop else ("", "", "")
-    whole = pixels.isascii() and pixels.isdigit() and len(pixels) < 9 and int(pixels) > 0
+    reach = whole_number(pixels)
     if len(crop) > 1 or len(parts) > len(crop) + 1 or (crop and kind != "crop") or \
-            (colon and not whole):
+            (colon and not reach):
         raise BennError(f"Augment must be crop, crop:PIXELS, flip or crop+flip, not {name!r}")
     if len(shape) != 3:
         raise BennError(f"Augment moves images, but the data are rows of {shape[0]} features")
-    if whole and int(pixels) >= min(shape[:2]):
+    if reach and reach >= min(shape[:2]):
         raise BennError(f"Augment can not shift images of {shape[0]} x {shape[1]} by {pixels} "
                         f"pixels")
-    down, right = (int(pixels) if whole else max(1, side // _PART) if crop else 0
+    down, right = (reach or (max(1, side // _PART) if crop else 0)
                    for side in shape[:2])
     return Moves(down, right, "flip" in parts)
 

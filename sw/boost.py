@@ -22,6 +22,8 @@ import math
 
 import numpy as np
 
+from benn_fpga import golden
+
 __all__ = ["SCHEMES", "add", "chance", "decide", "integer_votes", "log_loss", "newton", "step"]
 
 SCHEMES = ("boost-a", "boost-b", "boost-c", "boost-d")
@@ -89,9 +91,7 @@ def _softmax(logits):
 
 def decide(scores, votes, vote):
     """Classes by the vote over ``scores`` (frames, members, classes), each member's ``votes``."""
-    if vote == "hard":
-        scores = scores.argmax(axis=2)[:, :, None] == np.arange(scores.shape[2])
-    return (scores * np.asarray(votes)[:, None]).sum(axis=1).argmax(axis=1)
+    return golden.ballots(scores, votes, vote).sum(axis=1).argmax(axis=1)
 
 
 def integer_votes(votes, scores, vote, most):
