@@ -9,7 +9,7 @@ from benn_fpga.errors import BennError
 
 __all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
            "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
-           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "whole_number"]
+           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
@@ -85,8 +85,13 @@ DEFAULTS = {
 
 def defaults(dataset, high):
     """The :class:`Defaults` of a data set with values in 0..high; if unknown, as for ``digits``."""
-    unknown = replace(DEFAULTS["digits"], encoder=f"thermometer:{min(6, high)}")
+    unknown = replace(DEFAULTS["digits"], encoder=spelled("thermometer", high))
     return DEFAULTS.get(dataset, unknown)
+
+
+def spelled(name, high):
+    """The name of an encoder for values in 0..high with its number of levels."""
+    return f"thermometer:{min(6, high)}" if name == "thermometer" else name
 
 
 def whole_number(text):
@@ -98,14 +103,15 @@ def encoder(name, shape, bits, high, x=None):
     """The :class:`Encoder` that ``name`` means for values in 0..high.
 
     ``threshold`` compares with the middle of the range and ``threshold:100`` with 100;
-    ``thermometer:4`` divides the range evenly by 4 thresholds; ``planes`` passes the bits, and
-    ``planes:2`` the highest 2 of them. Rows of features, of which ``x`` (frames, features) are
-    those of training, have thresholds of their own: they divide the frames evenly, not the range.
+    ``thermometer:4`` divides the range evenly by 4 thresholds, ``thermometer`` by 6, or as many as
+    there can be; ``planes`` passes the bits, and ``planes:2`` the highest 2 of them. Rows of
+    features, of which ``x`` (frames, features) are those of training, have thresholds of their
+    own: they divide the frames evenly, not the range.
     """
     import numpy as np
 
     from benn_fpga.spec import Encoder
-    kind, colon, rest = name.partition(":")
+    kind, colon, rest = spelled(name, high).partition(":")
     number = whole_number(rest)
     dropped = 0
     if kind == "planes" and (not colon or number):
@@ -120,8 +126,8 @@ def encoder(name, shape, bits, high, x=None):
                             f"not {number}")
         thresholds = _even(number, high)
     else:
-        raise BennError(f"Encoder must be threshold, threshold:VALUE, thermometer:LEVELS, "
-                        f"planes or planes:BITS, not {name!r}")
+        raise BennError(f"Encoder must be threshold[:VALUE], thermometer[:LEVELS] or "
+                        f"planes[:BITS], not {name!r}")
     if thresholds and not 1 <= thresholds[-1] <= high:
         raise BennError(f"Threshold must lie in 1..{high}, not {thresholds[-1]}")
     table = np.array([thresholds], np.int32).reshape(1, -1)

@@ -119,7 +119,7 @@ class Settings:
             else self.members,
             reweight=_reweight(ensemble) if self.reweight is None else self.reweight,
             recipe=self.recipe or (RIVALS[self.kind][1] if self.kind in RIVALS else "hw"),
-            encoder=self.encoder or kind.encoder(default.encoder),
+            encoder=presets.spelled(self.encoder or kind.encoder(default.encoder), dataset.high),
             lr=own_lr if self.lr is None else self.lr,
             batch=default.batch if self.batch is None else self.batch,
             augment="crop+flip" if self.augment is True else self.augment or None,

@@ -8,7 +8,8 @@ from benn_fpga import BennError, nets, presets
     ("threshold", 255, [[128]]), ("threshold", 16, [[8]]), ("threshold", 1, [[1]]),
     ("threshold:100", 255, [[100]]), ("thermometer:4", 16, [[3, 6, 10, 13]]),
     ("thermometer:3", 255, [[64, 128, 191]]), ("thermometer:3", 3, [[1, 2, 2]]),
-    ("planes", 255, [[]]),
+    ("planes", 255, [[]]), ("thermometer", 3, [[1, 2, 2]]),
+    ("thermometer", 255, [[36, 73, 109, 146, 182, 219]]),
 ])
 def test_encoder(name, high, thresholds):
     encoder = presets.encoder(name, (8, 8, 1), high.bit_length(), high)
@@ -16,13 +17,13 @@ def test_encoder(name, high, thresholds):
     assert encoder.kind == name.partition(":")[0]
 
 
-@pytest.mark.parametrize("name", ["sign", "planes:", "planes:0", "thermometer",
+@pytest.mark.parametrize("name", ["sign", "planes:", "planes:0", "thermometer:",
                                   "threshold:", "threshold:x"])
 def test_encoder_unknown(name):
     with pytest.raises(BennError) as caught:
         presets.encoder(name, (64,), 8, 255)
-    assert str(caught.value) == ("Encoder must be threshold, threshold:VALUE, thermometer:LEVELS, "
-                                 f"planes or planes:BITS, not {name!r}")
+    assert str(caught.value) == ("Encoder must be threshold[:VALUE], thermometer[:LEVELS] or "
+                                 f"planes[:BITS], not {name!r}")
 
 
 @pytest.mark.parametrize(("name", "message"), [

@@ -29,6 +29,7 @@ def test_what_is_resolved_stays(settings):
     (Settings(kind="xnor-net"), {"ensemble": "single", "members": 1, "recipe": "paper"}),
     (Settings(kind="dnn"), {"lr": pytest.approx(0.01)}),
     (Settings(epochs=3, distill=True, augment=True), {"distill": 3, "augment": "crop+flip"}),
+    (Settings(encoder="thermometer"), {"encoder": "thermometer:6"}),
     (Settings(ensemble="logitboost", lr=0.5), {"reweight": "loss", "lr": 0.5}),
 ])
 def test_what_is_chosen(settings, expected):
