@@ -33,9 +33,10 @@ verify: setup ## run the long campaigns
 bench: setup ## measure generation and training speed
 	$(BIN)/python examples/bench.py
 
-lint: setup ## check the style
+lint: setup ## check style and types
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 clean: ## remove everything that was made, but not .venv
-	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from benn_fpga import golden
+from benn_fpga.spec import Ensemble
 
 __all__ = ["Analysis", "analyse", "curve"]
 
@@ -42,13 +44,13 @@ def _right(totals, labels):
     return (totals.argmax(axis=-1) == labels).mean(axis=-1)
 
 
-def curve(model, scores, labels):
+def curve(model: Ensemble, scores: np.ndarray, labels: np.ndarray) -> list[float]:
     """Share of frames that the first 1, 2, ... K members get right together."""
     totals = golden.ballots(scores, model.vote_weights, model.vote).cumsum(axis=1)
     return _right(totals.transpose(1, 0, 2), labels).tolist()
 
 
-def analyse(model, x, labels):
+def analyse(model: Ensemble, x: npt.ArrayLike, labels: np.ndarray) -> Analysis:
     """The :class:`Analysis` of ``model`` on raw values ``x`` and their classes."""
     scores = golden.run(model, x).scores
     votes = golden.ballots(scores, model.vote_weights, model.vote)

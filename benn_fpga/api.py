@@ -4,8 +4,13 @@ import dataclasses
 import math
 import os
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from benn_fpga import golden, modelfile
 from benn_fpga.errors import BennError, Interrupted, MissingExtra
@@ -16,26 +21,35 @@ from benn_fpga.presets import SPLITS, WITHOUT_DATA
 from benn_fpga.settings import Settings
 from benn_fpga.spec import Ensemble, Folding
 
+if TYPE_CHECKING:
+    from benn_fpga.analysis import Analysis
+    from benn_fpga.sim.harness import Simulation
+    from benn_fpga.sw.data import Dataset
+    from benn_fpga.sw.report import Report
+    from benn_fpga.sw.train import Trained
+
 __all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
            "fastest", "generate", "load", "measure", "pick", "simulate", "train"]
 
+Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
+
 
 @contextmanager
-def _extra(name):
+def _extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = error.name.partition(".")[0].removesuffix("_tools")  # cocotb_tools is cocotb
+        package = str(error.name).partition(".")[0].removesuffix("_tools")  # cocotb_tools is cocotb
         raise MissingExtra(package, name) from None
 
 
-def load(path):
+def load(path: str | Path) -> Ensemble:
     """Read a model file."""
     return modelfile.load(path)
 
 
 @contextmanager
-def _quiet_if_it_fails():
+def _quiet_if_it_fails() -> Iterator[None]:
     """Amaranth warns, up to the end of the process, of every component that was not elaborated."""
     try:
         yield
@@ -44,11 +58,13 @@ def _quiet_if_it_fails():
         raise
 
 
-def _model(model):
+def _model(model: Ensemble | str | Path) -> Ensemble:
     return model if isinstance(model, Ensemble) else load(model)
 
 
-def _frames(model, dataset, split, limit, data_dir, progress):
+def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
+            data_dir: str | Path | None, progress: Progress,
+            ) -> tuple[np.ndarray, np.ndarray, bool | None]:
     """Frames and labels of a part of a data set, checked against the model; and whether it is the
     data that the model was trained on, None if the model does not say."""
     from benn_fpga.sw import data
@@ -69,8 +85,9 @@ def _frames(model, dataset, split, limit, data_dir, progress):
     return golden.check_input(model.encoder, x[:limit]), y[:limit], same
 
 
-def train(dataset, path=None, *, limit=None, data_dir=None, workers=None, progress=None,
-          resume=False, **options):
+def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | None = None,
+          data_dir: str | Path | None = None, workers: int | None = None,
+          progress: Progress = None, resume: bool = False, **options: Any) -> Ensemble:
     """Train an ensemble, write it to ``path`` if given, and return it.
 
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there.
@@ -114,7 +131,8 @@ class Measured:
     weight_bits: int | None
 
 
-def measure(dataset, *, limit=None, data_dir=None, workers=None, progress=None, **options):
+def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Path | None = None,
+            workers: int | None = None, progress: Progress = None, **options: Any) -> Measured:
     """Train without export, as float networks must be, and measure; returns :class:`Measured`.
 
     Parameters are as in :func:`train`.
@@ -127,7 +145,7 @@ def measure(dataset, *, limit=None, data_dir=None, workers=None, progress=None, 
     return _measured(found, trainer.learn(found, settings, workers=workers, progress=progress))
 
 
-def _measured(found, trained):
+def _measured(found: "Dataset", trained: "Trained") -> Measured:
     network = trained.network
     bits = None if network.kind.float_weights else \
         network.members * sum(spec.stored_bits for spec in network.specs)
@@ -136,7 +154,8 @@ def _measured(found, trained):
                     len(found.x_test), bits)
 
 
-def compare(model, dataset, *, limit=None, data_dir=None, progress=None):
+def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | None = None,
+            data_dir: str | Path | None = None, progress: Progress = None) -> dict[str, Measured]:
     """Train what ``model`` is to be compared with on the same data; :class:`Measured` by name."""
     with _extra("train"):
         from benn_fpga.sw import compare as rivals
@@ -146,7 +165,7 @@ def compare(model, dataset, *, limit=None, data_dir=None, progress=None):
             for name, trained in rivals.baselines(found, _model(model), progress).items()}
 
 
-def pick(model, members, path):
+def pick(model: Ensemble | str | Path, members: int, path: str | Path) -> Ensemble:
     """Write the first ``members`` of an ensemble to ``path``, as an ensemble; returns it."""
     model = _model(model)
     check_file(path)
@@ -159,7 +178,9 @@ def pick(model, members, path):
     return picked
 
 
-def analyse(model, dataset, *, split="valid", limit=None, data_dir=None, progress=None):
+def analyse(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "valid",
+            limit: int | None = None, data_dir: str | Path | None = None,
+            progress: Progress = None) -> "Analysis":
     """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set."""
     from benn_fpga import analysis
     model = _model(model)
@@ -167,8 +188,10 @@ def analyse(model, dataset, *, split="valid", limit=None, data_dir=None, progres
     return analysis.analyse(model, x, y)
 
 
-def experiment(name, dataset=None, *, quick=False, seeds=None, members=None, limit=None,
-               data_dir=None, progress=None, command="", **options):
+def experiment(name: str, dataset: str | Path | None = None, *, quick: bool = False,
+               seeds: int | None = None, members: int | None = None, limit: int | None = None,
+               data_dir: str | Path | None = None, progress: Progress = None, command: str = "",
+               **options: Any) -> "Report":
     """Run an experiment of the paper; returns the :class:`~benn_fpga.sw.report.Report`.
 
     Parameters
@@ -206,7 +229,9 @@ class Evaluation:
     same_data: bool | None = None
 
 
-def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=None):
+def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "test",
+         limit: int | None = None, data_dir: str | Path | None = None,
+         progress: Progress = None) -> Evaluation:
     """Accuracy of the golden model."""
     from benn_fpga import analysis
     model = _model(model)
@@ -217,8 +242,10 @@ def eval(model, dataset, *, split="test", limit=None, data_dir=None, progress=No
                       analysis.curve(model, result.scores, y), same)
 
 
-def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=None, cycles=None,
-             force=False, progress=None):
+def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
+             parallel: int | None = None, bus: int = 64, lanes: float | None = None,
+             cycles: int | None = None, force: bool = False,
+             progress: Progress = None) -> designs.Design:
     """Write Verilog, manifest and model into ``directory``; return the Design.
 
     Parameters
@@ -246,20 +273,23 @@ def generate(model, directory, *, folding=None, parallel=None, bus=64, lanes=Non
     return designs.write(directory, verilog, manifest, model, force)
 
 
-def choose_folding(model, *, parallel=None, bus=64, lanes=None, cycles=None) -> Folding:
+def choose_folding(model: Ensemble, *, parallel: int | None = None, bus: int = 64,
+                   lanes: float | None = None, cycles: int | None = None) -> Folding:
     """A folding by its target; the default is 4096 lanes."""
     if cycles is not None:
         return fold_for_cycles(model, cycles, parallel, bus)
     return fold_for_lanes(model, DEFAULT_LANES if lanes is None else lanes, parallel, bus)
 
 
-def fastest(model, *, parallel=None, bus=64) -> Folding:
+def fastest(model: Ensemble, *, parallel: int | None = None, bus: int = 64) -> Folding:
     """The smallest of the fastest foldings."""
     return fold_for_lanes(model, math.inf, parallel, bus)
 
 
-def simulate(design, dataset, *, frames=None, split="test", data_dir=None, layers=False,
-             waves=None, keep=False, progress=None):
+def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarray, *,
+             frames: int | None = None, split: str = "test", data_dir: str | Path | None = None,
+             layers: bool = False, waves: str | Path | None = None, keep: bool = False,
+             progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -277,10 +307,11 @@ def simulate(design, dataset, *, frames=None, split="test", data_dir=None, layer
     from benn_fpga.sw.progress import bar
     if not isinstance(design, designs.Design):
         design = designs.read(design)
-    if isinstance(dataset, str | bytes) or hasattr(dataset, "__fspath__"):
+    y = same = None
+    if isinstance(dataset, str | bytes | os.PathLike):
         x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
-        x, y, same = dataset[:frames], None, None
+        x = dataset[:frames]
     result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same)

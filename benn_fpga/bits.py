@@ -19,23 +19,24 @@ per value, lowest threshold first.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["WORD", "pack", "planes", "stream_words", "unpack", "unplanes", "value", "words"]
 
 WORD = 64
 
 
-def words(n):
+def words(n: int) -> int:
     """Number of 64-bit words that hold ``n`` bits."""
     return -(-n // WORD)
 
 
-def value(u, p):
+def value(u: npt.ArrayLike, p: int) -> np.ndarray:
     """The odd integers that the ``p``-bit codes ``u`` stand for."""
     return 2 * np.asarray(u, np.int64) - ((1 << p) - 1)
 
 
-def pack(bits):
+def pack(bits: npt.ArrayLike) -> np.ndarray:
     """Pack the last axis of an array of 0 and 1 into uint64 words."""
     bits = np.asarray(bits, np.uint8)
     n = bits.shape[-1]
@@ -44,26 +45,26 @@ def pack(bits):
     return np.packbits(padded, axis=-1, bitorder="little").view("<u8")
 
 
-def unpack(packed, n):
+def unpack(packed: npt.ArrayLike, n: int) -> np.ndarray:
     """Inverse of :func:`pack`: the first ``n`` bits of the last axis, as uint8."""
     as_bytes = np.ascontiguousarray(packed, "<u8").view(np.uint8)
     return np.unpackbits(as_bytes, axis=-1, count=n, bitorder="little")
 
 
-def planes(u, p):
+def planes(u: npt.ArrayLike, p: int) -> np.ndarray:
     """Pack codes ``u[..., n]`` of ``p`` bits into planes ``[..., p, words(n)]``."""
     u = np.asarray(u)
     return pack((u[..., None, :] >> np.arange(p, dtype=u.dtype)[:, None]) & 1)
 
 
-def unplanes(packed, n):
+def unplanes(packed: npt.ArrayLike, n: int) -> np.ndarray:
     """Inverse of :func:`planes`: codes ``[..., n]`` as int64."""
     bits = unpack(packed, n).astype(np.int64)
     p = bits.shape[-2]
     return (bits << np.arange(p)[:, None]).sum(axis=-2)
 
 
-def stream_words(u, p):
+def stream_words(u: npt.ArrayLike, p: int) -> list[int]:
     """Codes ``u[rows, n]`` of ``p`` bits as one Python integer per row, in stream layout."""
     u = np.asarray(u, np.int64)
     bits = (u[:, :, None] >> np.arange(p)) & 1

@@ -24,5 +24,5 @@ class Mismatch(BennError):
 class MissingExtra(BennError):
     """A command needs a package of an optional extra that is not installed."""
 
-    def __init__(self, package, extra):
+    def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; run: pip install 'benn_fpga[{extra}]'")

@@ -11,11 +11,12 @@ vector cancel. layers.py says what each kind of layer computes.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from benn_fpga import bits
 from benn_fpga.errors import BennError
 from benn_fpga.layers import Add, Conv, Dense, MaxPool, Scale, SumPool
-from benn_fpga.spec import sources
+from benn_fpga.spec import Encoder, Ensemble, sources
 
 __all__ = ["Result", "activate", "check_input", "compute", "encode", "forward", "run", "sums",
            "vote", "windows"]
@@ -45,12 +46,12 @@ class Result:
     activations: tuple[tuple[np.ndarray, ...], ...] | None = None
 
     @property
-    def member_classes(self):
+    def member_classes(self) -> np.ndarray:
         """(F, K) each member's own answer."""
         return self.scores.argmax(axis=2)
 
 
-def check_input(encoder, x):
+def check_input(encoder: Encoder, x: npt.ArrayLike) -> np.ndarray:
     """Raw values as uint8 (frames, values); raise if they can not be streamed to this encoder."""
     x = np.asarray(x)
     if x.dtype.kind not in "iu":
@@ -195,7 +196,7 @@ def vote(model, scores):
     return classes, best_two[:, 1] - best_two[:, 0], totals
 
 
-def run(model, x, trace=False):
+def run(model: Ensemble, x: npt.ArrayLike, trace: bool = False) -> Result:
     """Run the ensemble on raw values ``x`` (frames, ...); ``trace`` keeps every intermediate."""
     x = check_input(model.encoder, x)
     step = max(1, _CHUNK_VALUES // max(map(_footprint, model.layers)))

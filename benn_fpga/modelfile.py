@@ -8,6 +8,7 @@ checked against the header, and the header against the file, before an array is 
 import json
 import math
 import os
+from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -27,7 +28,7 @@ _MAX_FILE = 1 << 32
 _DTYPES = {"U64": np.uint64, "I32": np.int32}
 
 
-def save(model, path):
+def save(model: Ensemble, path: str | Path) -> None:
     """Write ``model`` to ``path``. The same model gives the same bytes."""
     header = {"format": "benn", "version": VERSION, "digest": model.digest(), **model.describe()}
     header = json.dumps(header, sort_keys=True, allow_nan=False)
@@ -37,7 +38,7 @@ def save(model, path):
     write_atomically(path, to_bytes(tensors, {"benn": header}))
 
 
-def load(path):
+def load(path: str | Path) -> Ensemble:
     """Read a model file; raise :class:`BennError` if anything in it is not as it must be."""
     try:
         with open_regular(path) as file:

@@ -3,6 +3,7 @@
 import errno
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +13,7 @@ __all__ = ["alone", "check_apart", "check_file", "check_folder", "is_full", "uma
            "write_atomically"]
 
 
-def check_file(path):
+def check_file(path: str | Path) -> None:
     """Raise :class:`BennError` unless ``path`` can be written."""
     if not os.fspath(path):
         raise BennError("the name of the file to write is empty; give one")
@@ -30,7 +31,7 @@ def check_file(path):
         raise _failed(path, error) from None
 
 
-def check_apart(files):
+def check_apart(files: Mapping[str, str | Path | None]) -> None:
     """Raise if two of ``files``, paths by what they are, are one; those that are None are not."""
     seen = {}
     for what, path in files.items():
@@ -106,7 +107,7 @@ def alone(folder):
         os.close(handle)
 
 
-def umask():
+def umask() -> int:
     """The bits that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)

@@ -4,13 +4,17 @@ import dataclasses
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_SIZE, MAX_SUM, divisors
+from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors
 
 __all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
            "sources"]
@@ -23,7 +27,7 @@ MAX_MEMBERS = 4096
 MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
 
 
-def _json(provenance):
+def _json(provenance: object) -> None:
     try:
         if not isinstance(provenance, dict):
             raise TypeError
@@ -55,7 +59,7 @@ class Encoder:
     thresholds: np.ndarray
     dropped: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one_of("Encoder", self.kind, ENCODERS)
         if not isinstance(self.shape, tuple) or len(self.shape) not in (1, 3):
             raise BennError(f"Input shape must be (rows, columns, channels) or (features,), "
@@ -79,38 +83,38 @@ class Encoder:
             raise BennError(f"Encoder thresholds must be sorted and lie in 0..{1 << self.bits}")
 
     @property
-    def values(self):
+    def values(self) -> int:
         """Raw values (bytes) in one frame."""
         return math.prod(self.shape)
 
     @property
-    def levels(self):
+    def levels(self) -> int:
         return self.thresholds.shape[1]
 
     @property
-    def element_bits(self):
+    def element_bits(self) -> int:
         """Bits of one element that the first layer reads."""
         return self.bits - self.dropped if self.kind == "planes" else 1
 
     @property
-    def elements_per_value(self):
+    def elements_per_value(self) -> int:
         return self.levels if self.kind != "planes" else 1
 
     @property
-    def outputs(self):
+    def outputs(self) -> int:
         """Elements in one encoded frame."""
         return self.values * self.elements_per_value
 
     @property
-    def output_shape(self):
+    def output_shape(self) -> tuple[int, ...]:
         """The encoded frame; the elements of a value are channels, or features, side by side."""
         return (*self.shape[:-1], self.shape[-1] * self.elements_per_value)
 
-    def beats(self, bus):
+    def beats(self, bus: int) -> int:
         """Beats of one frame on a bus of ``bus`` bits: a byte per value."""
         return -(-self.values * 8 // bus)
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "shape": list(self.shape), "bits": self.bits,
                 "dropped": self.dropped}
 
@@ -128,10 +132,10 @@ class Member:
     layers: tuple[dict[str, np.ndarray], ...]
     vote_weight: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole("Vote weight", self.vote_weight, -(1 << 15), 1 << 15)
 
-    def check(self, layers, name):
+    def check(self, layers: Sequence[Layer], name: str) -> None:
         """Raise if the arrays do not fit the layers; ``name`` goes into the message."""
         if len(self.layers) != len(layers):
             raise BennError(f"{name} must have {len(layers)} layers, not {len(self.layers)}")
@@ -144,18 +148,23 @@ class Member:
                 array(f"{name}, layer {n}: {key}", arrays[key], shape, dtype)
         limits = self.limits(layers)
         for n, (layer, arrays) in enumerate(zip(layers, self.layers, strict=True)):
-            layer.check(f"{name}, layer {n}", arrays, [limits[i] for i in sources(layer, n)])
+            layer.check(f"{name}, layer {n}", arrays, _read(limits, layer, n))
 
-    def limits(self, layers):
-        """Per layer, the largest absolute integer it can give; of codes None."""
-        limits = {None: None}
+    def limits(self, layers: Sequence[Layer]) -> dict[int, int]:
+        """Of each layer that gives integers, the largest absolute one it can give."""
+        limits: dict[int, int] = {}
         for n, (layer, arrays) in enumerate(zip(layers, self.layers, strict=True)):
-            inputs = [limits[i] for i in sources(layer, n)]
-            limits[n] = None if layer.output_bits else layer.limit(arrays, inputs)
+            if not layer.output_bits:
+                limits[n] = layer.limit(arrays, _read(limits, layer, n))
         return limits
 
 
-def sources(layer, n):
+def _read(limits: dict[int, int], layer: Layer, n: int) -> list[int]:
+    """Those of ``limits`` that are of what layer ``n`` reads; there are none of codes."""
+    return [limits[i] for i in sources(layer, n) if i in limits]
+
+
+def sources(layer: Layer, n: int) -> tuple[int | None, ...]:
     """Indices of the layers that layer ``n`` reads; None is the encoder."""
     return tuple((n - 1 if n else None) if source is None else source for source in layer.sources)
 
@@ -169,12 +178,12 @@ class Ensemble:
     """
 
     encoder: Encoder
-    layers: tuple
+    layers: tuple[Layer, ...]
     members: tuple[Member, ...]
     vote: str = "soft"
-    provenance: dict = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one_of("Vote", self.vote, VOTES)
         _json(self.provenance)
         whole("Number of layers", len(self.layers), 1, MAX_LAYERS)
@@ -187,10 +196,11 @@ class Ensemble:
             raise BennError(f"Votes sum up to {self.max_total}, over the limit {MAX_SUM // 2} at "
                             f"which a margin fits 32 bits; use smaller vote weights")
 
-    def _check_wiring(self):
+    def _check_wiring(self) -> None:
         """Raise unless every layer can read what its sources give, and the last gives scores."""
-        given = {None: (self.encoder.output_shape, self.encoder.element_bits, "the encoder")}
-        read = {len(self.layers) - 1}
+        given: dict[int | None, tuple[tuple[int, ...], int, str]] = {
+            None: (self.encoder.output_shape, self.encoder.element_bits, "the encoder")}
+        read: set[int | None] = {len(self.layers) - 1}
         for n, layer in enumerate(self.layers):
             for source in sources(layer, n):
                 if source is not None:
@@ -204,55 +214,55 @@ class Ensemble:
                     raise BennError(f"Layer {n} ({layer.kind}) reads {_bits(layer.input_bits)}, "
                                     f"but {name} gives {_bits(width)}")
             given[n] = layer.output_shape, layer.output_bits, f"layer {n}"
-        unread = set(range(len(self.layers))) - read
+        unread = [n for n in range(len(self.layers)) if n not in read]
         if unread:
-            raise BennError(f"Layer {min(unread)} is read by no other layer")
+            raise BennError(f"Layer {unread[0]} is read by no other layer")
         last = self.layers[-1]
         if last.output_bits or math.prod(last.output_shape) != last.output_shape[-1]:
             raise BennError(f"The last layer must give one integer per class, not "
                             f"{_size(last.output_shape)} of {_bits(last.output_bits)}")
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self.layers[-1].output_shape[-1]
 
     @property
-    def vote_weights(self):
+    def vote_weights(self) -> list[int]:
         return [member.vote_weight for member in self.members]
 
     @property
-    def max_score(self):
+    def max_score(self) -> int:
         """Largest absolute score of any member."""
         last = len(self.layers) - 1
         return max(member.limits(self.layers)[last] for member in self.members)
 
     @property
-    def max_total(self):
+    def max_total(self) -> int:
         """Largest absolute total of the vote."""
         weight = sum(abs(m.vote_weight) for m in self.members)
         return weight * (self.max_score if self.vote == "soft" else 1)
 
     @property
-    def score_bits(self):
+    def score_bits(self) -> int:
         """Width of a score as a signed number."""
         return self.max_score.bit_length() + 1
 
     @property
-    def total_bits(self):
+    def total_bits(self) -> int:
         """Width of a vote total as a signed number."""
         return self.max_total.bit_length() + 1
 
     @property
-    def weight_bits(self):
+    def weight_bits(self) -> int:
         """Bits of weights in all members."""
         return len(self.members) * sum(layer.stored_bits for layer in self.layers)
 
     @property
-    def operations(self):
+    def operations(self) -> int:
         """One-bit products that all members compute for a frame."""
         return len(self.members) * sum(layer.operations for layer in self.layers)
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         """All that is not an array, as JSON."""
         return {
             "encoder": self.encoder.describe(),
@@ -262,7 +272,7 @@ class Ensemble:
             "provenance": self.provenance,
         }
 
-    def tensors(self):
+    def tensors(self) -> dict[str, np.ndarray]:
         """Every array by the name it has in the model file, members stacked on axis 0."""
         arrays = {
             "encoder.thresholds": self.encoder.thresholds,
@@ -273,7 +283,7 @@ class Ensemble:
                 arrays[f"layer{n}.{key}"] = np.stack([m.layers[n][key] for m in self.members])
         return arrays
 
-    def digest(self):
+    def digest(self) -> str:
         """SHA-256 of everything in the model, in hex."""
         sha = hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode())
         for name, tensor in sorted(self.tensors().items()):
@@ -281,12 +291,12 @@ class Ensemble:
             sha.update(np.ascontiguousarray(tensor).tobytes())
         return sha.hexdigest()
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Write the model file; see :mod:`benn_fpga.modelfile`."""
         from benn_fpga import modelfile
         modelfile.save(self, path)
 
-    def predict(self, x):
+    def predict(self, x: npt.ArrayLike) -> np.ndarray:
         """Class of each input, by the golden model. ``x``: raw values (frames, ...)."""
         from benn_fpga import golden
         return golden.run(self, x).classes
@@ -299,7 +309,7 @@ class Fold:
     pe: int
     simd: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole("PE", self.pe, 1, MAX_SIZE)
         whole("SIMD", self.simd, 1, MAX_SIZE)
 
@@ -320,7 +330,7 @@ class Folding:
     parallel: int = 1
     bus: int = 64
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
         if not isinstance(self.layers, tuple) or not all(isinstance(f, Fold) for f in self.layers):
             raise BennError("Folded layers must be a tuple of Fold")
@@ -329,7 +339,7 @@ class Folding:
         if self.bus % 8:
             raise BennError(f"Bus width must be a multiple of 8, not {self.bus}")
 
-    def check(self, model):
+    def check(self, model: Ensemble) -> Self:
         """Raise unless this folding fits ``model``; returns itself."""
         if len(self.layers) != len(model.layers):
             kinds = ", ".join(f"{n} {layer.kind}" for n, layer in enumerate(model.layers[:8]))
@@ -345,16 +355,16 @@ class Folding:
         _divides(f"Parallel {self.parallel}", self.parallel, members, "members")
         return self
 
-    def rounds(self, model):
+    def rounds(self, model: Ensemble) -> int:
         """T, the members that each engine runs one after another."""
         return len(model.members) // self.parallel
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         return {"parallel": self.parallel, "bus": self.bus,
                 "layers": [dataclasses.asdict(fold) for fold in self.layers]}
 
     @classmethod
-    def from_json(cls, obj):
+    def from_json(cls, obj: object) -> Self:
         """Build from what :meth:`describe` gives; every wrong key or type is one clear error."""
         if not isinstance(obj, dict) or not isinstance(obj.get("layers"), list):
             raise BennError('Folding must be a JSON object like {"parallel": 2, "bus": 64, '
@@ -374,15 +384,16 @@ class Folding:
         return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64))
 
 
-def _size(shape):
+def _size(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _bits(width):
+def _bits(width: int) -> str:
     return f"codes of {width} bit" if width else "integers"
 
 
-def _divides(what, part, whole, noun, where=None, more=()):
+def _divides(what: str, part: int, whole: int, noun: str, where: str | None = None,
+             more: tuple[int, ...] = ()) -> None:
     """Raise unless ``part`` divides ``whole``, or is one of ``more``."""
     if where is not None:
         if whole == 1 < part and not more:

@@ -1,8 +1,10 @@
 """The answer record: what the hardware says to a frame, field by field, little-endian."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["ERROR", "ERROR_BIT", "Field", "answer_beats", "answer_bits", "answer_fields",
            "answer_keep", "answer_size", "decode", "describe", "pack"]
@@ -22,7 +24,7 @@ class Field:
     count: int | None = None
 
 
-def answer_fields(classes):
+def answer_fields(classes: int) -> tuple[Field, ...]:
     """The fields of a record in their order; each begins where the one before ends."""
     return (
         Field("winner", 16, False, "class"),
@@ -32,46 +34,46 @@ def answer_fields(classes):
     )
 
 
-def answer_bits(classes):
+def answer_bits(classes: int) -> int:
     """Bits of a record."""
     return sum(field.bits * (field.count or 1) for field in answer_fields(classes))
 
 
-def answer_size(classes):
+def answer_size(classes: int) -> int:
     """Bytes of a record."""
     return answer_bits(classes) // 8
 
 
-def answer_beats(classes, bus):
+def answer_beats(classes: int, bus: int) -> int:
     """Beats of a record on a bus of ``bus`` bits."""
     return -(-answer_bits(classes) // bus)
 
 
-def answer_keep(classes, lanes):
+def answer_keep(classes: int, lanes: int) -> int:
     """TKEEP of the last beat of a record on a bus of ``lanes`` bytes."""
     return (1 << ((answer_size(classes) - 1) % lanes + 1)) - 1
 
 
-def describe(classes):
+def describe(classes: int) -> list[str]:
     """The fields in words, for the manifest."""
     return [f"{'i' if field.signed else 'u'}{field.bits} {field.text}"
             for field in answer_fields(classes)]
 
 
-def _record(classes):
+def _record(classes: int) -> np.dtype:
     return np.dtype([(field.name, f"<{'i' if field.signed else 'u'}{field.bits // 8}",
                       () if field.count is None else (field.count,))
                      for field in answer_fields(classes)])
 
 
-def decode(data, classes):
+def decode(data: npt.ArrayLike, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Fields of packed records uint8 (answers, bytes), and whether the bytes after them are 0."""
     data = np.ascontiguousarray(data)
     size = answer_size(classes)
     fields = np.ascontiguousarray(data[:, :size]).view(_record(classes))[:, 0]
-    return fields, ~data[:, size:].any(axis=1)
+    return fields, (data[:, size:] == 0).all(axis=1)
 
 
-def pack(winner, flags, margin, totals):
+def pack(winner: int, flags: int, margin: int, totals: Sequence[int]) -> bytes:
     """Bytes of one record, without padding."""
     return np.array((winner, flags, margin, totals), _record(len(totals))).tobytes()

@@ -14,23 +14,27 @@ compare the whole with simulation, cycle by cycle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, cycle
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
+from benn_fpga.layers import Window
 from benn_fpga.plan import nodes, processes
 from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.latency import FLAG_LATENCY
-from benn_fpga.plan.processes import Channel, Queue
+from benn_fpga.plan.processes import Channel, Process, Queue, Running
+from benn_fpga.plan.stages import Stage
 from benn_fpga.plan.widths import Gear
 
 if TYPE_CHECKING:
     from benn_fpga.plan.plan import Plan
 
 __all__ = ["Flow", "Schedule", "alone", "schedule", "supplies"]
+
+P = ParamSpec("P")
 
 _FRAMES = 4  # after the first one is through, in which a stream of frames finds its rhythm
 
@@ -59,17 +63,19 @@ class Schedule:
     queues: Mapping[str, int]
 
 
-def _windows(stage, i, outputs, queues, latency):
+def _windows(stage: Stage, i: Channel, outputs: Sequence[Channel], queues: Sequence[Queue],
+             latency: int) -> Process:
     """A stage that keeps pixels in a line buffer, and its gate."""
     walk, words, per = Walk(stage.window), stage.words_in, stage.reads_per_word
-    part, columns = words // stage.parts, stage.layer.kernel[1]
+    part, columns = words // stage.parts, stage.windowed.kernel[1]
     frees = [(stage.words_out - 1) * per + (r * columns + c) * part + part - 1
              for r, c in walk.free_at]
-    whole, freed = [], []  # cycles in which a pixel was written, and freed
+    whole: list[int] = []  # cycles in which a pixel was written
+    freed: list[int] = []  # ... and freed
     steps, places, offered, taken = walk.steps, walk.places, i.offered, i.taken
     reads, gives = stage.reads, [(n + 1) * per - 1 + latency for n in range(stage.words_out)]
 
-    def fill():
+    def fill() -> None:
         """Take what is offered and has a place."""
         now = taken[-1] if taken else -1
         for n in range(len(taken), len(offered)):
@@ -107,13 +113,14 @@ def _windows(stage, i, outputs, queues, latency):
             o.offered += [start + n for n in gives]
 
 
-def _sliding(stage, i, outputs, queues, latency):
+def _sliding(stage: Stage, i: Channel, outputs: Sequence[Channel], queues: Sequence[Queue],
+             latency: int) -> Process:
     """A stage whose window is in registers, and its gate: the next step comes with the last word of
     a window, and a window is read from the cycle after its last step."""
     per, gives = stage.reads_per_word, stage.words_out
     now = last = -1
     n = block = 0
-    for comes, completes in cycle(Slide(stage.layer).walk):
+    for comes, completes in cycle(Slide(stage.windowed).walk):
         now = max(now + 1, last)
         if comes:
             while len(i.offered) <= n:
@@ -135,11 +142,12 @@ def _sliding(stage, i, outputs, queues, latency):
                 o.offered += [start + (k + 1) * per - 1 + latency for k in range(gives)]
 
 
-def _straight(stage, inputs, outputs, queues, latency):
+def _straight(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
+              queues: Sequence[Queue], latency: int) -> Process:
     """A stage that reads every pixel once, as it comes, and its gate; those outside of tiles are
     dropped, and the last of a tile gives a pixel."""
     per, words = stage.reads_per_word, stage.words_in
-    ends = _tiles(stage.layer) if stage.layer.is_marked else [True]
+    ends = _tiles(stage.windowed) if stage.layer.is_marked else [True]
     taken = n = block = 0
     for gives in cycle(ends):
         for word in range(words):
@@ -164,7 +172,7 @@ def _straight(stage, inputs, outputs, queues, latency):
             n += 1
 
 
-def _tiles(layer):
+def _tiles(layer: Window) -> list[bool]:
     """Of each pixel, whether it is the last of its window in windows that do not overlap."""
     ends = []
     for size, kernel, grid in zip(layer.shape, layer.kernel, layer.grid, strict=False):
@@ -174,10 +182,10 @@ def _tiles(layer):
             for y in range(layer.shape[0]) for x in range(layer.shape[1])]
 
 
-def _on_grid(stage, i, o):
+def _on_grid(stage: Stage, i: Channel, o: Channel) -> Process:
     """hw.tiles.Tiles for one tap: pixels that are not on the grid are dropped."""
     now, n = -1, 0
-    for keep in cycle(_tiles(stage.layer)):
+    for keep in cycle(_tiles(stage.windowed)):
         for _ in range(stage.words_in):
             while len(i.offered) <= n:
                 yield
@@ -191,9 +199,10 @@ def _on_grid(stage, i, o):
             n += 1
 
 
-def _pixels(stage, inputs, outputs, queues, latency):
+def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
+            queues: Sequence[Queue], latency: int) -> list[Running]:
     """The processes of a stage that reads pixels."""
-    found = []
+    found: list[Running] = []
     if nodes.Tiles in stage.front and not stage.layer.is_marked:
         i, before = Channel(), inputs[0]
         found.append((_on_grid(stage, before, i), (before, i)))
@@ -207,7 +216,7 @@ def _pixels(stage, inputs, outputs, queues, latency):
     return [*found, (process, (*inputs, *outputs, *queues))]
 
 
-def _layer(unit, i, o, latency):
+def _layer(unit: nodes.Unit, i: Channel, o: Channel, latency: int) -> Process:
     """A dense layer that reads each frame once, as it comes."""
     chunks, pause = unit.pause
     free, per = 0, unit.stage.reads_per_word
@@ -221,16 +230,17 @@ def _layer(unit, i, o, latency):
             o.offered.append(now + latency)
 
 
-def _replayed(unit, i, o, latency, replays):
+def _replayed(unit: nodes.Unit, i: Channel, o: Channel, latency: int, replays: int) -> Process:
     """A dense layer and the ring of two frames before it, which sends each frame so often.
 
     Fold by fold: within one, words follow each other in every cycle once they are there.
     """
     words, (chunks, pause) = unit.stage.words_in, unit.pause
     every = max(1, chunks // words)
-    puts, gets = i.taken, []
+    puts = i.taken
+    gets: list[int] = []
 
-    def fill():
+    def fill() -> None:
         for n in range(len(puts), len(i.offered)):
             free = n - 2 * words
             if len(gets) <= free:
@@ -276,12 +286,12 @@ class Flow:
     def __init__(self, plan: Plan, depths: Mapping[str, int] | None = None) -> None:
         self._plan = plan
         self._depths = depths
-        self._processes: list = []
+        self._processes: list[Running] = []
         self._offers: dict[str, Channel] = {}  # what a node gives
-        self.guarded: Channel | None = None
+        self.guarded = Channel()
         self.queues: dict[str, Queue] = {}
 
-    def bus(self, frames):
+    def bus(self, frames: int) -> list[int]:
         """Follow frames that come as fast as they are taken; the cycles of all score words."""
         i = Channel()
         self._run(processes.source(i, [0] * (frames * self._plan["skid"].i.words)), i)
@@ -289,7 +299,7 @@ class Flow:
         self._offers["encoder"] = self._add(processes.register, self.guarded)
         return self._follow()
 
-    def paced(self, frames, cycles):
+    def paced(self, frames: int, cycles: int) -> list[int]:
         """... frames, or rounds of them, whose words come evenly to the first layer, each in so
         many cycles."""
         i, first = Channel(), self._plan.units[0]
@@ -301,20 +311,21 @@ class Flow:
             self._offers["buffer0"] = i
         return self._follow()
 
-    def _run(self, process, *shared):
+    def _run(self, process: Process, *shared: Channel | Queue) -> None:
         self._processes.append((process, shared))
 
-    def _add(self, process, i, *args):
+    def _add(self, process: Callable[Concatenate[Channel, Channel, P], Process], i: Channel,
+             *args: P.args, **kwargs: P.kwargs) -> Channel:
         o = Channel()
-        self._run(process(i, o, *args), i, o)
+        self._run(process(i, o, *args, **kwargs), i, o)
         return o
 
-    def _is_fused(self, name):
+    def _is_fused(self, name: str) -> bool:
         """Whether a ring is followed together with the unit that reads it, fold by fold."""
         return any(unit.stage.layer.reads_frames and self._plan.front(unit)[0].name == name
                    for unit in self._plan.units)
 
-    def _follow(self):
+    def _follow(self) -> list[int]:
         """Follow the words of what is offered; returns the cycles of all score words."""
         plan, last = self._plan, self._plan.units[-1]
         for node in plan.followed():
@@ -325,7 +336,7 @@ class Flow:
         processes.run(self._processes)
         return scores.taken
 
-    def _passed(self, node):
+    def _passed(self, node: nodes.Node) -> Channel:
         """What ``node`` gives of what those give that it reads."""
         i = self._offers[node.reads[0]]
         match node:
@@ -342,7 +353,7 @@ class Flow:
                 i = self._unit(node)
         return i  # of a node that is followed with its unit
 
-    def _unit(self, unit):
+    def _unit(self, unit: nodes.Unit) -> Channel:
         """A unit, and what is followed with it."""
         plan, latency = self._plan, self._plan.latency(unit)
         inputs = [self._offers[name] for name in unit.reads]
@@ -365,10 +376,10 @@ class Flow:
         return outputs[0]
 
 
-def supplies(plan):
+def supplies(plan: Plan) -> list[tuple[Gear, int] | None]:
     """Per unit, the (:class:`Gear`, how often a frame it turns) that brings its first port; None
     if it reads a ring of whole frames, since members run in turn."""
-    found = []
+    found: list[tuple[Gear, int] | None] = []
     for unit in plan.units:
         converter = plan.converter(unit)
         ring = converter.engines == 0 and plan.rounds > 1
@@ -377,7 +388,7 @@ def supplies(plan):
 
 
 @lru_cache(maxsize=1 << 14)
-def alone(stage, supply=None):
+def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
     """Cycles per frame of a stage that waits for no others but those that supply it.
 
     ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
@@ -388,7 +399,7 @@ def alone(stage, supply=None):
         return max(stage.reads, fed)
     if not {nodes.LineBuffer, nodes.SlidingWindow}.intersection(stage.front):
         return max(stage.pixels_in * stage.words_in, fed)
-    layer = stage.layer
+    layer = stage.windowed
     # Rows of windows at either edge, which reach into the padding, and more than fill the buffer;
     # each further row takes as long as the one before, if words come evenly.
     edge, kernel = (-(-size // layer.stride) for size in (layer.padding, layer.kernel[0]))
@@ -397,7 +408,7 @@ def alone(stage, supply=None):
         return _alone(stage, found, turns)
     height, width, channels = layer.shape
 
-    def with_rows(rows):
+    def with_rows(rows: int) -> int:
         shape = (height - (more - rows) * layer.stride, width, channels)
         return _alone(replace(stage, layer=replace(layer, shape=shape)), found,
                       shape[0] * width)
@@ -405,9 +416,9 @@ def alone(stage, supply=None):
     return few + more * (with_rows(1) - few)
 
 
-def _alone(stage, found, turns):
+def _alone(stage: Stage, found: Gear, turns: int) -> int:
     frames, i, o = 3, Channel(), Channel()
-    run = [(processes.source(i, [0] * (frames * turns * found.beats)), [i])]
+    run: list[Running] = [(processes.source(i, [0] * (frames * turns * found.beats)), [i])]
     for process, sizes in processes.converters(found):
         i, before = Channel(), i
         run.append((process(before, i, sizes), [before, i]))
@@ -442,7 +453,7 @@ def schedule(plan: Plan) -> Schedule:
                     held, MappingProxyType(depths))
 
 
-def _depths(plan, cycles):
+def _depths(plan: Plan, cycles: int) -> dict[str, int]:
     """Depth, in pixels, of every queue, if frames take so many cycles.
 
     It is what a stream of frames needs whose words come evenly.

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benn_fpga import modelfile
 from benn_fpga.errors import BennError
@@ -24,16 +25,16 @@ class Design:
     """What ``benn-fpga generate`` wrote into ``directory``."""
 
     directory: Path
-    manifest: dict
+    manifest: dict[str, Any]
     model: Ensemble
     folding: Folding
 
     @property
-    def verilog(self):
+    def verilog(self) -> Path:
         return self.directory / VERILOG
 
 
-def check_target(directory, force=False):
+def check_target(directory: str | Path, force: bool = False) -> None:
     """Raise unless a design may be written to ``directory``; call it before the long work."""
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
@@ -52,7 +53,8 @@ def check_target(directory, force=False):
                         f"give a folder you may write to") from None
 
 
-def write(directory, verilog, manifest, model, force=False):
+def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: Ensemble,
+          force: bool = False) -> Design:
     """Write a design whole or not at all; returns the :class:`Design`.
 
     A new folder appears by one rename. In a folder that exists each file is replaced by a rename,
@@ -83,7 +85,7 @@ def write(directory, verilog, manifest, model, force=False):
     return read(directory)
 
 
-def read(directory):
+def read(directory: str | Path) -> Design:
     """Read a design folder; raise :class:`BennError` if its parts do not belong together."""
     directory = Path(directory)
     if not directory.is_dir():
@@ -117,5 +119,5 @@ def read(directory):
     return Design(directory, manifest, model, folding)
 
 
-def _sha256(content):
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

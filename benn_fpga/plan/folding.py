@@ -1,22 +1,25 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
+from collections.abc import Iterable
+
 from benn_fpga.errors import BennError
+from benn_fpga.layers import Layer
 from benn_fpga.plan.answer import answer_beats
 from benn_fpga.plan.cycles import alone, supplies
 from benn_fpga.plan.plan import draft, plan
 from benn_fpga.plan.stages import Stage
-from benn_fpga.spec import Fold, Folding
+from benn_fpga.spec import Ensemble, Fold, Folding
 
 __all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
 
 DEFAULT_LANES = 4096
 
 
-def _widest(layer):
+def _widest(layer: Layer) -> Fold:
     return Fold(max(layer.pes), max(layer.simds))
 
 
-def _cheapest(n, layer, budget):
+def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
     """Fold of ``layer`` with the fewest lanes that takes at most ``budget`` cycles.
 
     Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle. But one
@@ -37,21 +40,23 @@ def _cheapest(n, layer, budget):
     return found
 
 
-def _bound(model, bus):
+def _bound(model: Ensemble, bus: int) -> int:
     """Cycles per frame that the buses need, whatever the folding."""
     return max(model.encoder.beats(bus), answer_beats(model.classes, bus))
 
 
-def _lanes(model, folding):
+def _lanes(model: Ensemble, folding: Folding) -> int:
     """XNOR lanes of an engine."""
     return sum(layer.xnor_lanes(fold)
                for layer, fold in zip(model.layers, folding.layers, strict=True))
 
 
-def bottleneck(model, folding):
+def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
     """Which of the slowest stages of a design bounds it: a bus, else a layer that can not be
     faster, else any; and whether another folding of that stage would be faster."""
-    busy = plan(model, folding).schedule.stages
+    schedule = plan(model, folding).schedule
+    assert schedule is not None
+    busy = schedule.stages
     most = [name for name, cycles in busy.items() if cycles == max(busy.values())]
     fixed = [name for name in most if name in ("input", "answer")] + [
         f"layer{n}" for n, (layer, fold) in
@@ -60,7 +65,8 @@ def bottleneck(model, folding):
     return (fixed[0], False) if fixed else (most[0], True)
 
 
-def fold_for_cycles(model, cycles, parallel=None, bus=64):
+def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
+                    bus: int = 64) -> Folding:
     """The smallest folding that takes at most ``cycles`` per frame."""
     parallel = parallel or len(model.members)
     least = _bound(model, bus)
@@ -93,13 +99,14 @@ def fold_for_cycles(model, cycles, parallel=None, bus=64):
                 f"takes {rounds * max(taken)}, since its inputs come slowly; allow more") from None
 
 
-def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
+def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int | None = None,
+                   bus: int = 64) -> Folding:
     """The fastest folding with at most ``lanes`` XNOR lanes, no faster than the buses."""
     parallel = parallel or len(model.members)
     ones = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = ones.rounds(model)
 
-    def slowest(folds):
+    def slowest(folds: Iterable[Fold]) -> int:
         return rounds * max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
                             enumerate(zip(model.layers, folds, strict=True)))
     low = max(_bound(model, bus), slowest(map(_widest, model.layers)))
@@ -110,7 +117,7 @@ def fold_for_lanes(model, lanes=DEFAULT_LANES, parallel=None, bus=64):
         raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
                         f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
 
-    def fits(cycles):
+    def fits(cycles: int) -> bool:
         try:
             return parallel * _lanes(model, fold_for_cycles(model, cycles, parallel, bus)) <= lanes
         except BennError:  # words come too slowly

@@ -4,9 +4,14 @@ Pixels of a frame are numbered as they come, row by row. Window p may be read wh
 are there; once it was read, no pixel before ``freed(p)`` is needed again, by any later window.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benn_fpga.layers import Window
 
 __all__ = ["Slide", "Step", "Walk"]
 
@@ -37,12 +42,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Walk:
-    """The windows of a layer: ``layer`` has shape, kernel, stride, padding and grid."""
+    """The windows of a layer."""
 
-    layer: object
+    layer: Window
 
     @cached_property
-    def steps(self):
+    def steps(self) -> tuple[Step, ...]:
         """Every :class:`Step` of a frame, in order."""
         layer = self.layer
         (height, width, _), (rows, columns) = layer.shape, layer.grid
@@ -65,23 +70,23 @@ class Walk:
                 gone = after
         return tuple(found)
 
-    def _first(self, n):
+    def _first(self, n: int) -> int:
         """First row or column of the image in the n-th row or column of windows."""
         return max(0, n * self.layer.stride - self.layer.padding)
 
-    def _last(self, y, x):
+    def _last(self, y: int, x: int) -> int:
         """Pixels up to the last of window (y, x)."""
         (height, width, _), (kh, kw), pad = self.layer.shape, self.layer.kernel, self.layer.padding
         row = min(height, y * self.layer.stride - pad + kh) - 1
         return row * width + min(width, x * self.layer.stride - pad + kw)
 
     @cached_property
-    def depth(self):
+    def depth(self) -> int:
         """Pixels that must be held at once: (rows - 1) of the image + columns of the kernel."""
         return max(step.need for step in self.steps)
 
     @property
-    def places(self):
+    def places(self) -> int:
         """Pixels that the line buffer has place for.
 
         Of a kernel of one tap a pixel comes in while the one before it is read.
@@ -89,7 +94,7 @@ class Walk:
         return max(2, self.depth) if self.layer.taps == 1 else self.depth
 
     @property
-    def free_at(self):
+    def free_at(self) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
         """Tap (row, column) after which a window has freed its pixels: inside a row of windows, at
         the end of a row, at the end of a frame."""
         (kh, kw), stride, pad = self.layer.kernel, self.layer.stride, self.layer.padding
@@ -107,7 +112,7 @@ class Slide:
     image after all pixels are in; what is outside the image is not looked at.
     """
 
-    layer: Any
+    layer: Window
 
     @property
     def width(self) -> int:

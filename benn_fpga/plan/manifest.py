@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benn_fpga import bits
 from benn_fpga.plan import answer
 from benn_fpga.plan.nodes import Memory, Node
@@ -13,7 +15,7 @@ __all__ = ["TOP", "describe"]
 TOP = "benn_top"  # the module of the whole design
 
 
-def describe(model: Ensemble, folding: Folding) -> dict:
+def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
     """The manifest of a design, but for what is known only after generation."""
     design = plan(model, folding)
     schedule = design.schedule
@@ -65,7 +67,7 @@ def describe(model: Ensemble, folding: Folding) -> dict:
     }
 
 
-def _node(node: Node) -> dict:
+def _node(node: Node) -> dict[str, Any]:
     """A node; of its stream the words of a frame and the bits of a word, without marks."""
     return {
         "name": node.name,
@@ -88,7 +90,7 @@ def _memories(design: Plan) -> list[Memory]:
             for _ in range(node.copies)]
 
 
-def _block_ram(design: Plan) -> dict:
+def _block_ram(design: Plan) -> dict[str, int]:
     """What asks for block RAM."""
     blocks = [memory for memory in _memories(design) if memory.is_block]
     return {"memories": sum(memory.copies for memory in blocks),

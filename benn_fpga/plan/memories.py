@@ -6,15 +6,17 @@ ends: gateware gets lists of Python integers from here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from benn_fpga import bits
 
 if TYPE_CHECKING:
-    from benn_fpga.spec import Ensemble, Folding, Member
+    from benn_fpga.layers import Products
+    from benn_fpga.spec import Encoder, Ensemble, Fold, Folding, Member
 
 __all__ = ["Contents", "encoder_words", "is_block", "signed_bits"]
 
@@ -24,7 +26,7 @@ _BLOCK_DEPTH = 64
 _BLOCK_BITS = 2048
 
 
-def is_block(words, width):
+def is_block(words: int, width: int) -> bool:
     """Whether a memory of so many words of ``width`` bits asks synthesis for block RAM."""
     return words >= _BLOCK_DEPTH and words * width >= _BLOCK_BITS
 
@@ -42,11 +44,15 @@ class Contents:
     def members(self) -> tuple[Member, ...]:
         return self.model.members[self.engine::self.folding.parallel]
 
+    def _products(self, n: int) -> tuple[Products, Fold]:
+        """Layer ``n``, which stores weights, and its fold."""
+        return cast("Products", self.model.layers[n]), self.folding.layers[n]
+
     def weights(self, n: int) -> list[int]:
         """Words of layer ``n``: round, output fold, input fold; in a word PE, SIMD, weight bit."""
-        layer, fold = self.model.layers[n], self.folding.layers[n]
+        layer, fold = self._products(n)
         nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
-        image = []
+        image: list[int] = []
         for member in self.members:
             codes = bits.unplanes(member.layers[n]["weights"], layer.inputs)
             codes = codes.reshape(nf, fold.pe, sf, fold.simd).transpose(0, 2, 1, 3)
@@ -58,8 +64,8 @@ class Contents:
 
         ``s >= t`` is ``P >= ceil((t + max_sum) / 2)``, P the weighted popcount.
         """
-        layer, fold = self.model.layers[n], self.folding.layers[n]
-        image = []
+        layer, fold = self._products(n)
+        image: list[int] = []
         for member in self.members:
             t = (member.layers[n]["thresholds"].astype(np.int64) + layer.max_sum + 1) // 2
             t = t.reshape(layer.outputs // fold.pe, -1)
@@ -69,15 +75,15 @@ class Contents:
     def offsets(self, n: int, width: int) -> list[int]:
         """Words of layer ``n`` if it gives integers: ``bias - max_sum``, so that they are ``2*P +
         word``, each of ``width`` bits."""
-        layer, fold = self.model.layers[n], self.folding.layers[n]
-        image = []
+        layer, fold = self._products(n)
+        image: list[int] = []
         for member in self.members:
             offset = member.layers[n]["bias"].astype(np.int64) - layer.max_sum
             codes = offset.reshape(-1, fold.pe) & ((1 << width) - 1)
             image += bits.stream_words(codes, width)
         return image
 
-    def stored(self, n: int) -> dict[str, list]:
+    def stored(self, n: int) -> dict[str, list[Any]]:
         """What members store for layer ``n``, by name, as lists, round by round."""
         return {key: [member.layers[n][key].tolist() for member in self.members]
                 for key in self.model.layers[n].arrays()}
@@ -87,13 +93,13 @@ class Contents:
         return [member.vote_weight for member in self.members]
 
 
-def signed_bits(banks):
+def signed_bits(banks: Iterable[Iterable[int]]) -> int:
     """Width of the widest of the numbers in ``banks``, all as signed numbers."""
     return max((value if value >= 0 else ~value).bit_length() for bank in banks
                for value in bank) + 1
 
 
-def encoder_words(encoder, lanes):
+def encoder_words(encoder: Encoder, lanes: int) -> list[int]:
     """Words of thresholds on raw values: beat of ``lanes`` values; in a word lane, level.
 
     Thresholds common to all values are one word. What is past the last value is 0.

@@ -6,8 +6,9 @@ how long it takes. Streams connect nodes; a node names those that it reads.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack
 
 from benn_fpga.plan import latency
 from benn_fpga.plan.geometry import Slide, Walk
@@ -17,9 +18,9 @@ from benn_fpga.plan.widths import Gear, gear
 if TYPE_CHECKING:
     from benn_fpga.plan.stages import Stage
 
-__all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Gate", "Guard", "HardVote", "LineBuffer",
-           "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow", "Spread", "Stream", "Tiles",
-           "Unit", "Voter", "frame_buffer"]
+__all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Front", "Gate", "Guard", "HardVote",
+           "LineBuffer", "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow", "Spread",
+           "Stream", "Tiles", "Unit", "Voter", "frame_buffer"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,14 @@ class Node:
         return 0
 
 
+class _Where(TypedDict):
+    """What a node is called, what it reads, and in how many engines it is."""
+
+    name: str
+    reads: tuple[str, ...]
+    engines: int
+
+
 @dataclass(frozen=True)
 class Skid(Node):
     """Two registers that cut the path of ``ready``."""
@@ -181,27 +190,35 @@ class Ring(Node):
 
 
 @dataclass(frozen=True)
-class _Front(Node):
+class Front(Node, ABC):
     """What turns the pixels that come into what the unit of ``stage`` reads."""
+
+    prefix: ClassVar[str]  # of its name, before the number of the layer
 
     stage: Stage
 
+    @classmethod
+    @abstractmethod
+    def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
+        """The node before the unit of ``stage``, if the stream ``i`` comes to it."""
+
 
 @dataclass(frozen=True)
-class Tiles(_Front):
+class Tiles(Front):
     """Passes the pixels that are in a window of windows that do not overlap."""
 
     prefix = "tiles"
 
     @classmethod
-    def before(cls, stage: Stage, i: Stream, **where) -> Tiles:
-        words = stage.layer.covered * stage.words_in
-        o = replace(i, words=words, marks="tile", places=stage.layer.grid[1] * stage.words_in)
+    def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
+        layer = stage.windowed
+        o = replace(i, words=layer.covered * stage.words_in, marks="tile",
+                    places=layer.grid[1] * stage.words_in)
         return cls(i=i, o=o, stage=stage, **where)
 
 
 @dataclass(frozen=True)
-class LineBuffer(_Front):
+class LineBuffer(Front):
     """Holds the pixels that a window still needs, and sends windows word by word."""
 
     prefix = "window"
@@ -209,7 +226,7 @@ class LineBuffer(_Front):
     latency = 2
 
     @classmethod
-    def before(cls, stage: Stage, i: Stream, **where) -> LineBuffer:
+    def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
         o = replace(i, words=stage.pixels_out * stage.reads, marks="tap", places=1)
         return cls(i=i, o=o, stage=stage, **where)
 
@@ -220,7 +237,7 @@ class LineBuffer(_Front):
 
 
 @dataclass(frozen=True)
-class SlidingWindow(_Front):
+class SlidingWindow(Front):
     """Holds a window in registers, and sends it in words of several taps."""
 
     prefix = "window"
@@ -228,19 +245,19 @@ class SlidingWindow(_Front):
     latency = 1
 
     @classmethod
-    def before(cls, stage: Stage, i: Stream, **where) -> SlidingWindow:
+    def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
         o = Stream(stage.pixels_out * stage.reads, stage.fold.simd, i.element_bits)
         return cls(i=i, o=o, stage=stage, **where)
 
     @property
     def memories(self) -> dict[str, Memory]:
-        rows = self.stage.layer.kernel[0] - 1
-        width = Slide(self.stage.layer).width
+        rows = self.stage.windowed.kernel[0] - 1
+        width = Slide(self.stage.windowed).width
         return {"memory": Memory(width, rows * self.i.bits)} if rows else {}
 
     @property
     def register_bits(self) -> int:
-        return self.stage.layer.taps * self.i.bits
+        return self.stage.windowed.taps * self.i.bits
 
 
 @dataclass(frozen=True)
@@ -364,7 +381,7 @@ class AnswerPort(Node):
         return self.o.words * self.o.bits + 2 * self.o.bits
 
 
-def frame_buffer(i: Stream, replays: int, **where) -> Node:
+def frame_buffer(i: Stream, replays: int, **where: Unpack[_Where]) -> Node:
     """What a unit needs that reads whole frames: a ring that replays them, or a skid for once."""
     if replays == 1:
         return Skid(i=i, o=i, **where)

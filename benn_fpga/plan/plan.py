@@ -265,7 +265,7 @@ class _Draft:
             node = self._add(Converter(
                 f"gear{name}", (node.name,), o,
                 Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
-                engines, target.layer.inputs if frames else layer.output_shape[-1]))
+                engines, (target.layer.input_shape if frames else layer.output_shape)[-1]))
             if frames:
                 self._add(frame_buffer(node.o, target.words_out, name=f"buffer{name}",
                                              reads=(node.name,), engines=engines))
@@ -289,7 +289,7 @@ class _Draft:
         if not layer.reads_frames or not layer.output_bits:
             return 1, 0
         (reader, _), = self._readers[stage.n]
-        block = gear(stage.fold.pe, self._stages[reader].lanes_in, layer.outputs)
+        block = gear(stage.fold.pe, self._stages[reader].lanes_in, layer.output_shape[-1])
         words = block.collect * stage.reads_per_word
         return words, max(0, block.emit - words)
 

@@ -8,29 +8,38 @@ another process has to find. The order in which they run does not matter, since 
 on earlier cycles only.
 """
 
-from collections import defaultdict, deque
-from itertools import count, cycle
+from __future__ import annotations
 
-__all__ = ["Channel", "Queue", "collect", "converters", "emit", "register", "ring", "run", "skid",
-           "source", "taken_at_once"]
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, cycle
+from typing import TypeAlias
+
+from benn_fpga.plan.widths import Gear
+
+__all__ = ["Channel", "Process", "Queue", "Running", "collect", "converters", "emit", "register",
+           "ring", "run", "skid", "source", "taken_at_once"]
+
+Process: TypeAlias = Iterator[None]
+Running: TypeAlias = "tuple[Process, Sequence[Channel | Queue]]"  # and what it reads or writes
 
 
 class Channel:
     """Cycles from which the words of a stream are offered, and in which they are taken."""
 
-    def __init__(self):
-        self.offered = []
-        self.taken = []
+    def __init__(self) -> None:
+        self.offered: list[int] = []
+        self.taken: list[int] = []
 
     @property
-    def lists(self):
+    def lists(self) -> tuple[list[int], list[int]]:
         return self.offered, self.taken
 
 
-def run(processes):
-    """Let all processes, each a (generator, what it reads or writes: channels and queues), go on
-    until none can. One that found anything wakes those that it shares something with."""
-    users = defaultdict(list)
+def run(processes: Sequence[Running]) -> None:
+    """Let all processes go on until none can. One that found anything wakes those that it shares
+    something with."""
+    users: dict[int, list[int]] = defaultdict(list)
     for n, (_, shared) in enumerate(processes):
         for item in shared:
             users[id(item)].append(n)
@@ -50,13 +59,13 @@ def run(processes):
                     awake.append(other)
 
 
-def source(o, planned):
+def source(o: Channel, planned: Iterable[int]) -> Process:
     """Offers a word in each of the cycles ``planned``, or as soon as the one before is taken."""
     o.offered += planned
     yield
 
 
-def taken_at_once(i):
+def taken_at_once(i: Channel) -> Process:
     """Takes every word when it is offered."""
     last = -1
     for n in count():
@@ -66,7 +75,7 @@ def taken_at_once(i):
         i.taken.append(last)
 
 
-def register(i, o):
+def register(i: Channel, o: Channel) -> Process:
     """One register: a word is taken if there is none, or in the cycle in which it leaves."""
     now, left = -1, 0
     for n in count():
@@ -80,7 +89,7 @@ def register(i, o):
         left = o.taken[n]
 
 
-def skid(i, o):
+def skid(i: Channel, o: Channel) -> Process:
     """hw.joints.SkidBuffer: two registers."""
     now = -1
     for n in count():
@@ -91,7 +100,7 @@ def skid(i, o):
         o.offered.append(now + 1)
 
 
-def collect(i, o, sizes):
+def collect(i: Channel, o: Channel, sizes: Sequence[int]) -> Process:
     """hw.joints.Collect: some words become one; ``sizes`` of them, and then again."""
     n, now = 0, -1
     for block, size in enumerate(cycle(sizes)):
@@ -107,7 +116,7 @@ def collect(i, o, sizes):
         o.offered.append(now + 1)
 
 
-def emit(i, o, sizes):
+def emit(i: Channel, o: Channel, sizes: Sequence[int]) -> Process:
     """hw.joints.Emit: a word becomes some; ``sizes`` of them, and then again."""
     now, left, sent = -1, 0, 0
     for block, size in enumerate(cycle(sizes)):
@@ -122,18 +131,21 @@ def emit(i, o, sizes):
         left = o.taken[-1]
 
 
-def converters(found):
+def converters(found: Gear) -> list[
+        tuple[Callable[[Channel, Channel, Sequence[int]], Process], tuple[int, ...]]]:
     """The processes of a :class:`~benn_fpga.plan.widths.Gear`, and the sizes of their blocks."""
     collects, emits = zip(*found.sizes, strict=True)
     return [*[(collect, collects)] * (found.collect > 1),
             *[(emit, emits)] * (found.emit > 1)]
 
 
-def ring(i, o, chunks, replays):
+def ring(i: Channel, o: Channel, chunks: int, replays: int) -> Process:
     """hw.joints.ReplayBuffer: frames of ``chunks`` words, each sent ``replays`` times."""
-    puts, gets, got, places = [], [], 0, 2 * chunks
+    puts: list[int] = []
+    gets: list[int] = []
+    places = 2 * chunks
 
-    def put(n):
+    def put(n: int) -> bool:
         """Take word ``n``, if it is offered and its place is known to be free."""
         if len(i.offered) <= n or (n >= places and len(gets) <= n - places):
             return False
@@ -176,14 +188,14 @@ class Queue:
     released : cycles in which the last word of a block left the memory
     """
 
-    def __init__(self, i, o, size, depth):
+    def __init__(self, i: Channel, o: Channel, size: int, depth: int | None) -> None:
         self.i, self.o = i, o
         self.size = size
         self.depth = depth
-        self.starts = []
-        self.released = []
+        self.starts: list[int] = []
+        self.released: list[int] = []
 
-    def room(self, block):
+    def room(self, block: int) -> int | None:
         """First cycle with a place for ``block``; None if that is not known yet."""
         if self.depth is None or block < self.depth:
             return 0
@@ -191,10 +203,10 @@ class Queue:
         return self.released[free] + 1 if len(self.released) > free else None
 
     @property
-    def lists(self):
+    def lists(self) -> tuple[list[int], list[int]]:
         return self.starts, self.released
 
-    def process(self):
+    def process(self) -> Process:
         i, o, size = self.i, self.o, self.size
         while True:
             new = i.offered[len(i.taken):]
@@ -205,7 +217,7 @@ class Queue:
                 self.released.append(max(i.taken[n] + 1, o.taken[n - 1] if n else 0))
             yield
 
-    def most(self):
+    def most(self) -> int:
         """Places that were taken at once."""
         most = gone = 0
         for block, start in enumerate(self.starts):

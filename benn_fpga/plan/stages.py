@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benn_fpga.layers import Layer, Window
 
 if TYPE_CHECKING:
+    from benn_fpga.plan.nodes import Front
     from benn_fpga.spec import Fold
 
 __all__ = ["Stage"]
@@ -20,7 +23,7 @@ class Stage:
     """Layer ``n`` and its fold; what it does depends on these alone."""
 
     n: int = field(compare=False)
-    layer: Any
+    layer: Layer
     fold: Fold
 
     @property
@@ -51,7 +54,7 @@ class Stage:
         return prod(self.layer.output_shape[:-1])
 
     @property
-    def front(self) -> tuple[type, ...]:
+    def front(self) -> tuple[type[Front], ...]:
         """Kinds of the nodes that cut what it reads out of the pixels that come."""
         return self.layer.front(self.fold)
 
@@ -68,11 +71,19 @@ class Stage:
     @property
     def parts(self) -> int:
         """Parts of the channels that are read one after another."""
-        return self.layer.parts(self.fold)
+        return self.windowed.parts(self.fold)
 
     @property
-    def window(self) -> Any:
+    def windowed(self) -> Window:
+        """The layer, which must be one that moves a window over an image."""
+        if not isinstance(self.layer, Window):
+            raise TypeError(f"Layer {self.n} ({self.layer.kind}) has no window")
+        return self.layer
+
+    @property
+    def window(self) -> Window:
         """The layer as its line buffer sees it: of one tap, only what is on the grid."""
-        if self.layer.taps > 1:
-            return self.layer
-        return replace(self.layer, shape=(*self.layer.grid, self.layer.channels), stride=1)
+        layer = self.windowed
+        if layer.taps > 1:
+            return layer
+        return replace(layer, shape=(*layer.grid, layer.channels), stride=1)

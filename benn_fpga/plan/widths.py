@@ -20,29 +20,29 @@ class Gear:
     tail: tuple[int, int] | None = None
 
     @property
-    def sizes(self):
+    def sizes(self) -> list[tuple[int, int]]:
         """Beats in and beats out of each block of a frame."""
         return [(self.collect, self.emit)] * self.blocks + ([self.tail] if self.tail else [])
 
     @property
-    def beats(self):
+    def beats(self) -> int:
         """Beats in of a frame."""
         return sum(collect for collect, _ in self.sizes)
 
     @property
-    def cycles(self):
+    def cycles(self) -> int:
         """Cycles per frame, if beats go in and out as fast as they can: a block is collected while
         the one before it is emitted."""
         sizes = self.sizes
         return sum(max(emit, collect) for (_, emit), (collect, _) in
                    zip(sizes, sizes[1:] + sizes[:1], strict=True))
 
-    def elements(self, i, o):
+    def elements(self, i: int, o: int) -> int:
         """Elements that its registers hold, if a beat in has ``i`` and one out ``o``."""
         return i * self.collect * (self.collect > 1) + o * self.emit * (self.emit > 1)
 
 
-def gear(i, o, frame):
+def gear(i: int, o: int, frame: int) -> Gear:
     """The :class:`Gear` from beats of ``i`` elements to ``o``, for frames of ``frame`` elements."""
     block = lcm(i, o)
     blocks, rest = divmod(frame, block)

@@ -104,7 +104,7 @@ def test_integers_stay_in_their_limits(model, seed):
     for k, member in enumerate(model.members):
         limits = member.limits(model.layers)
         for n, output in enumerate([*result.activations[k], result.scores[:, k]]):
-            top = limits[n] or model.layers[n].levels
+            top = limits.get(n, model.layers[n].levels)
             assert np.abs(output.astype(np.int64)).max() <= top
 
 
