@@ -1,4 +1,4 @@
-# Aliases only: everything is behind benn-fpga, pytest and ruff. `make help` lists them.
+# Aliases only: everything is behind benn-fpga, pytest, ruff and mypy. `make help` lists them.
 
 PYTHON ?= python3
 JOBS ?= 2
@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick verify bench lint clean
+.PHONY: help setup demo test quick verify coverage bench lint clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -30,6 +30,9 @@ quick: setup ## run the tests that need neither simulator nor training
 verify: setup ## run the long campaigns
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m verify
 
+coverage: setup ## run all tests, and print which share of the lines they reach
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --cov --cov-report=term:skip-covered
+
 bench: setup ## measure generation and training speed
 	$(BIN)/python examples/bench.py
 
@@ -38,5 +41,5 @@ lint: setup ## check style and types
 	$(BIN)/mypy
 
 clean: ## remove everything that was made, but not .venv
-	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage*
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
