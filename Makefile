@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick verify coverage bench lint clean
+.PHONY: help setup demo test quick icarus verify coverage bench lint clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -26,6 +26,9 @@ test: setup ## run all tests
 
 quick: setup ## run the tests that need neither simulator nor training
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not sim and not train and not verify"
+
+icarus: setup ## run generated Verilog in Icarus Verilog (apt install iverilog)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) -m verify tests/sim/test_icarus.py
 
 verify: setup ## run the long campaigns
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m verify
