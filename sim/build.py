@@ -13,22 +13,27 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
+from benn_fpga import cache
 from benn_fpga.errors import BennError
 from benn_fpga.output import alone, umask
 from benn_fpga.plan.manifest import TOP
-from benn_fpga.sim.verilator import toolchain
+from benn_fpga.sim.verilator import compiler, toolchain
 
 __all__ = ["build", "run"]
 
 _SIGNALS = Path(__file__).with_name("signals.vlt")
 _STAMP = "built"
+_RUNTIME = "verilated*.o"
 _OPTIONS = ("-O3", "--x-assign", "fast")
 _GRACE = 2  # seconds in which a process may end by itself
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
 
 
 class _Runner(Verilator):
-    """cocotb's runner, but only the signals in signals.vlt are accessible: all are far slower."""
+    """cocotb's runner, but only the signals in signals.vlt are accessible: all are far slower.
+
+    What is there of Verilator's runtime library is not compiled again.
+    """
 
     def __init__(self):
         super().__init__()
@@ -37,6 +42,7 @@ class _Runner(Verilator):
     def _build_command(self):
         commands = super()._build_command()
         commands[0].remove("--public-flat-rw")
+        commands[-1] += [f"--assume-old={file.name}" for file in self.build_dir.glob(_RUNTIME)]
         return commands
 
     def _execute_cmds(self, cmds, cwd, stdout=None):
@@ -97,7 +103,9 @@ def build(verilog, directory, *, waves=False):
 
 
 def _compile(found, verilog, directory, waves):
-    log = directory / "build.log"
+    log, kept = directory / "build.log", _kept_runtime(found, waves)
+    if kept:
+        _copy_runtime(kept, directory)
     makeflags = f"{found.environment.get('MAKEFLAGS', '')} {_MAKE}"
     with _environment({**found.environment, "MAKEFLAGS": makeflags}):
         try:
@@ -105,9 +113,30 @@ def _compile(found, verilog, directory, waves):
                 sources=[_SIGNALS, verilog], hdl_toplevel=TOP, build_dir=directory, waves=waves,
                 timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
         except RuntimeError:
-            kept = log.replace(directory.parent / log.name)
-            raise BennError(f"Verilator could not build {verilog}; see {kept}") from None
+            log = log.replace(directory.parent / log.name)
+            raise BennError(f"Verilator could not build {verilog}; see {log}") from None
     (directory.parent / log.name).unlink(missing_ok=True)
+    if kept:
+        with suppress(OSError):  # the next build only takes longer
+            cache.once(kept, lambda folder: _copy_runtime(directory, folder))
+
+
+def _kept_runtime(found, waves):
+    """The folder, if there can be one, in which Verilator's runtime library is kept compiled.
+
+    It is the same for all designs, and takes three times as long as a small one.
+    """
+    version = subprocess.run([compiler(), "--version"], capture_output=True, check=False).stdout
+    flags = [{**os.environ, **found.environment}.get(name)
+             for name in ("CPPFLAGS", "CXX", "CXXFLAGS", "VERILATOR_ROOT")]
+    key = hashlib.sha256(f"{version} {found} {flags} {waves}".encode())
+    with suppress(OSError):
+        return cache.place() / "benn_fpga" / f"verilator-{found}-{key.hexdigest()[:12]}"
+
+
+def _copy_runtime(source, target):
+    for file in source.glob(_RUNTIME):
+        shutil.copy(file, target)
 
 
 def run(directory, module, work, *, waves=False, seed=0):

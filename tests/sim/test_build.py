@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import pytest
 
@@ -61,6 +62,43 @@ def test_control_c_leaves_what_was_there(compiled, tmp_path, before):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     assert os.listdir(tmp_path / "sim") == ["plain"] * before
+
+
+@pytest.fixture
+def seen(monkeypatch, tmp_path):
+    """What lies in the folders of builds before they begin; each compiles the runtime library."""
+    found = []
+
+    def compile_(self, *, build_dir, **_):
+        found.append(os.listdir(build_dir))
+        (build_dir / "verilated.o").touch()
+    monkeypatch.setattr(build._Runner, "build", compile_)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return found
+
+
+def compile_in(folder, waves=False):
+    folder.mkdir()
+    build._compile(Verilator((5, 48)), "x.v", folder, waves)
+
+
+def test_the_runtime_library_is_kept(seen, tmp_path):
+    for n, waves in enumerate((False, False, True, True)):
+        compile_in(tmp_path / f"{n}", waves)
+    assert seen == [[], ["verilated.o"]] * 2
+
+
+def test_nowhere_to_keep_the_runtime_library(seen, tmp_path):
+    (tmp_path / "cache").touch()
+    compile_in(tmp_path / "0")
+    compile_in(tmp_path / "1")
+    assert seen == [[], []]
+
+
+def test_no_home_to_keep_the_runtime_library_in(seen, tmp_path, monkeypatch):
+    monkeypatch.setattr(build.cache, "place", mock.Mock(side_effect=OSError))
+    compile_in(tmp_path / "0")
+    assert seen == [[]]
 
 
 @pytest.mark.parametrize("script", ["sleep 60 & sleep 60", "trap '' TERM; sleep 60 & sleep 60"])

@@ -51,6 +51,14 @@ def test_a_second_run_does_not_build(made, monkeypatch):
     harness.simulate(design, frames(design, 1)).check()
 
 
+def test_the_runtime_library_is_compiled_once_at_most(made):
+    logs = []
+    for design in (made("folded"), made("unrolled")):
+        harness.simulate(design, frames(design, 1))
+        logs.append((design.directory / "sim" / "plain" / "build.log").read_text())
+    assert sum("verilated.cpp" in log for log in logs) <= 1
+
+
 def test_nothing_is_left_but_the_build(made):
     design = made("folded")
     harness.simulate(design, frames(design, 1))
