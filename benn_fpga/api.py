@@ -87,10 +87,12 @@ def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
 
 def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | None = None,
           data_dir: str | Path | None = None, workers: int | None = None,
-          progress: Progress = None, resume: bool = False, **options: Any) -> Ensemble:
+          progress: Progress = None, resume: bool = False, force: bool = False,
+          **options: Any) -> Ensemble:
     """Train an ensemble, write it to ``path`` if given, and return it.
 
-    While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there.
+    While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there. A file
+    that is at ``path`` is replaced only with ``force``.
     ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
     :func:`benn_fpga.sw.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
     ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
@@ -98,8 +100,8 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     settings = Settings.of(**options)
     kept = None if path is None else f"{path}.checkpoint"
     if path is not None:
-        check_file(path)
         check_apart({"the data": dataset, "the model": path, "its checkpoint": kept})
+        check_file(path, force)
     with _extra("train"):
         from benn_fpga.sw import checkpoint, data
         from benn_fpga.sw import train as trainer
@@ -113,7 +115,7 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
         raise Interrupted(f"interrupted; what was trained is in {kept}: go on with --resume, "
                           f"or remove it") from None
     if path is not None:
-        model.save(path)
+        model.save(path, force)
         checkpoint.remove(kept)
     return model
 
@@ -165,16 +167,20 @@ def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | N
             for name, trained in rivals.baselines(found, _model(model), progress).items()}
 
 
-def pick(model: Ensemble | str | Path, members: int, path: str | Path) -> Ensemble:
-    """Write the first ``members`` of an ensemble to ``path``, as an ensemble; returns it."""
+def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
+         force: bool = False) -> Ensemble:
+    """Write the first ``members`` of an ensemble to ``path``, as an ensemble; returns it.
+
+    A file that is at ``path`` is replaced only with ``force``.
+    """
     model = _model(model)
-    check_file(path)
+    check_file(path, force)
     if not 1 <= members <= len(model.members):
         raise BennError(f"the first {members} can not be picked of {len(model.members)} members")
     origin = {key: value for key, value in model.provenance.items() if key != "scores"}
     picked = replace(model, members=model.members[:members], provenance={
         **origin, "picked": {"members": members, "model_sha256": model.digest()}})
-    picked.save(path)
+    picked.save(path, force)
     return picked
 
 
@@ -255,7 +261,7 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     parallel, bus : members side by side (all of them if None), and bus width in bits
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
-    force : write into a folder that holds other things
+    force : write into a folder that holds other things, or the design of another model
     progress : as in :func:`benn_fpga.sw.progress.bar`
     """
     with _extra("hw"):
@@ -265,7 +271,7 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     model = _model(model)
     if folding is None:
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
-    designs.check_target(directory, force)
+    designs.check_target(directory, model, force)
     folding.check(model)
     from benn_fpga.sw.progress import bar
     with bar("generate", None, progress), _quiet_if_it_fails():
@@ -289,7 +295,7 @@ def fastest(model: Ensemble, *, parallel: int | None = None, bus: int = 64) -> F
 def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarray, *,
              frames: int | None = None, split: str = "test", data_dir: str | Path | None = None,
              layers: bool = False, waves: str | Path | None = None, keep: bool = False,
-             progress: Progress = None) -> "Simulation":
+             force: bool = False, progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -300,6 +306,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     layers : compare what every layer gives too, not only the answers
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
+    force : replace a trace, or kept files, of another run
     progress : as in :func:`benn_fpga.sw.progress.bar`
     """
     with _extra("sim"):
@@ -312,6 +319,6 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
         x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
         x = dataset[:frames]
-    result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep,
+    result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep, force=force,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same)

@@ -68,23 +68,24 @@ def train(args):
     if args.output is None:
         raise BennError("-o must say where to write the model file")
     if args.plot is not None:
-        _check_plot(args.plot, args.dataset, args.output)
+        _check_plot(args, args.output)
     kept = f"{args.output}.checkpoint"
     if args.resume and not os.path.exists(kept):
         complain(PROGRAM, f"there is no checkpoint {kept}: training starts from the beginning",
                  "note")
-    model = api.train(args.dataset, args.output, resume=args.resume, **common, **given)
+    model = api.train(args.dataset, args.output, resume=args.resume, force=args.force, **common,
+                      **given)
     try:
         return _trained(args, model, common)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the model is in {args.output}") from None
 
 
-def _check_plot(plot, dataset, model):
+def _check_plot(args, model):
     from benn_fpga.sw import report
-    report.check_plot(plot)
-    check_apart({"the data": dataset, "the model": model, "its checkpoint": f"{model}.checkpoint",
-                 "the plot": plot})
+    check_apart({"the data": args.dataset, "the model": model,
+                 "its checkpoint": f"{model}.checkpoint", "the plot": args.plot})
+    report.check_plot(args.plot, args.force)
 
 
 def _trained(args, model, common):
@@ -138,7 +139,8 @@ def _trained(args, model, common):
     if args.plot is not None:
         from benn_fpga.sw import report
         compared = {name: rival["valid"] for name, rival in data.get("compared", {}).items()}
-        report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot)
+        report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot,
+                             args.force)
     stopped = model.provenance.get("stopped")
     note = stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}"
     return Outcome(data, tables, note=note)
@@ -175,20 +177,21 @@ def _train_float(args, given, common):
 
 def experiment(args):
     from benn_fpga import api, console
-    from benn_fpga.output import check_folder
-    if args.output is not None:
-        check_folder(args.output)
-    command = f"{PROGRAM} experiment {' '.join(args.told)}"
-    given = {key: value for key, value in _given(args).items() if key != "members"}
-    found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
-                           members=args.members, limit=args.limit, data_dir=args.data_dir,
-                           progress=_progress(args), command=command, **given)
-    from benn_fpga.sw import report
+    from benn_fpga.output import check_file, check_folder
     files = {}
     if args.output is not None:
         files = {kind: os.path.join(args.output, f"{args.name}.{kind}") for kind in ("json", "svg")}
-        report.write(found, files["json"])
-        report.draw(found, files["svg"])
+        check_folder(args.output)
+        for file in files.values():
+            check_file(file, args.force)
+    given = {key: value for key, value in _given(args).items() if key != "members"}
+    found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
+                           members=args.members, limit=args.limit, data_dir=args.data_dir,
+                           progress=_progress(args), command=_command(args.told), **given)
+    from benn_fpga.sw import report
+    if files:
+        report.write(found, files["json"], args.force)
+        report.draw(found, files["svg"], args.force)
     return Outcome({**found.describe(), "files": files}, [
         console.table(found.title, found.columns, found.rows),
         console.table("Claims of the paper", ("", "paper", "here", "held"),
@@ -197,6 +200,15 @@ def experiment(args):
         *([console.table("", ("", ""), [("written to", files["json"]), ("", files["svg"])])]
           if files else []),
     ])
+
+
+def _command(told):
+    """The command of an experiment, without what says where its outcome goes."""
+    output = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    output.add_argument("-o", "--output")
+    output.add_argument("--force", action="store_true")
+    output.add_argument("--json", action="store_true")
+    return " ".join([PROGRAM, "experiment", *output.parse_known_args(told)[1]])
 
 
 def info(args):
@@ -261,7 +273,7 @@ def _encoder(encoder):
 
 def pick(args):
     from benn_fpga import api, console
-    model = api.pick(args.model, args.members, args.output)
+    model = api.pick(args.model, args.members, args.output, force=args.force)
     return Outcome({"model": args.output, "model_sha256": model.digest(),
                     "members": len(model.members), "weight_bits": model.weight_bits},
                    [console.table(f"Picked from {args.model}", ("", ">"), [
@@ -272,7 +284,7 @@ def pick(args):
 def evaluate(args):
     from benn_fpga import api, console
     if args.plot is not None:
-        _check_plot(args.plot, args.dataset, args.model)
+        _check_plot(args, args.model)
     result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
                       data_dir=args.data_dir, progress=_progress(args))
     members = result.member_accuracy
@@ -284,7 +296,7 @@ def evaluate(args):
         from benn_fpga.sw import report
         found = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
                             data_dir=args.data_dir, progress=False)
-        report.draw_analysis(found, {}, title, args.plot)
+        report.draw_analysis(found, {}, title, args.plot, args.force)
     return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
                     **asdict(result)},
                    [console.table(title, ("", ">accuracy"), rows)],
@@ -460,7 +472,7 @@ def simulate(args):
     from benn_fpga import api, console
     result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
                           data_dir=args.data_dir, layers=args.layers, waves=args.waves,
-                          keep=args.keep, progress=_progress(args))
+                          keep=args.keep, force=args.force, progress=_progress(args))
     rows = [
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
@@ -595,6 +607,9 @@ def _parser():
         sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
                          help=f"part of the data (default: {SPLITS[0]})")
 
+    def force(sub, text="replace files that are there"):
+        sub.add_argument("--force", action="store_true", help=text)
+
     def network(sub):
         widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
                            for name in NETS)
@@ -646,6 +661,7 @@ def _parser():
                      help="draw accuracy by K, what each member adds, and how they differ")
     sub.add_argument("--compare", action="store_true",
                      help="train also one member, one network of as many bits, and other seeds")
+    force(sub)
 
     sub = verb(experiment, "experiment", "repeat an experiment of the paper", _experiments())
     sub.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS),
@@ -659,6 +675,7 @@ def _parser():
                      help="runs of each network (default: 3)")
     network(sub)
     sub.add_argument("-o", "--output", metavar="DIR", help="write table and plot there")
+    force(sub)
 
     sub = verb(info, "info", "show what is in a model file")
     sub.add_argument("model", metavar="M.benn")
@@ -670,12 +687,14 @@ def _parser():
     sub.add_argument("--limit", metavar="N", type=_count, help="use the first N frames")
     sub.add_argument("--plot", metavar="FILE.svg",
                      help="draw accuracy by K, what each member adds, and how they differ")
+    force(sub)
 
     sub = verb(pick, "pick", "write a model file of the first members of another")
     sub.add_argument("model", metavar="M.benn")
     sub.add_argument("-k", "--members", metavar="K", type=_count, required=True,
                      help="so many; `train` says which K is best on the validation part")
     sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
+    force(sub)
 
     sub = verb(generate, "generate", "write Verilog and its manifest")
     sub.add_argument("model", metavar="M.benn")
@@ -693,7 +712,7 @@ def _parser():
     goal.add_argument("--target-fps", metavar="F", type=_positive,
                       help="smallest design that reaches F frames per second at --clock")
     sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
-    sub.add_argument("--force", action="store_true", help="write into a folder with other files")
+    force(sub, "write into a folder with other files, or with the design of another model")
 
     sub = verb(simulate, "simulate", "run a design cycle by cycle and check every frame")
     sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
@@ -705,6 +724,7 @@ def _parser():
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
     sub.add_argument("--keep", action="store_true",
                      help="leave log, inputs and answers in DIR/sim/run")
+    force(sub)
 
     verb(doctor, "doctor", "show which tools are there and what to install")
     return parser

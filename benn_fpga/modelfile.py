@@ -28,14 +28,17 @@ _MAX_FILE = 1 << 32
 _DTYPES = {"U64": np.uint64, "I32": np.int32}
 
 
-def save(model: Ensemble, path: str | Path) -> None:
-    """Write ``model`` to ``path``. The same model gives the same bytes."""
+def save(model: Ensemble, path: str | Path, force: bool = False) -> None:
+    """Write ``model`` to ``path``, over a file that is there only with ``force``.
+
+    The same model gives the same bytes.
+    """
     header = {"format": "benn", "version": VERSION, "digest": model.digest(), **model.describe()}
     header = json.dumps(header, sort_keys=True, allow_nan=False)
     if len(header) > _MAX_HEADER // 2:
         raise BennError(f"provenance must be shorter than {_MAX_HEADER // 2} characters")
     tensors = {name: np.ascontiguousarray(a) for name, a in model.tensors().items()}
-    write_atomically(path, to_bytes(tensors, {"benn": header}))
+    write_atomically(path, to_bytes(tensors, {"benn": header}), force)
 
 
 def load(path: str | Path) -> Ensemble:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["alone", "check_apart", "check_file", "check_folder", "is_full", "umask",
+__all__ = ["alone", "check_apart", "check_file", "check_folder", "check_new", "is_full", "umask",
            "write_atomically"]
 
 
-def check_file(path: str | Path) -> None:
-    """Raise :class:`BennError` unless ``path`` can be written."""
+def check_file(path: str | Path, force: bool = False) -> None:
+    """Raise :class:`BennError` unless ``path`` can be written, without loss unless ``force``."""
     if not os.fspath(path):
         raise BennError("the name of the file to write is empty; give one")
     if os.fspath(path).endswith(os.sep) or Path(path).is_dir():
@@ -24,11 +24,19 @@ def check_file(path: str | Path) -> None:
         raise BennError(f"{path} is not a regular file; give the name of a file")
     if path.exists() and not os.access(path, os.W_OK):
         raise BennError(f"can not write {path}: it is read-only; give another name or chmod it")
+    if not force:
+        check_new(path)
     try:
         with tempfile.TemporaryFile(dir=_real(path).parent):
             pass
     except OSError as error:
         raise _failed(path, error) from None
+
+
+def check_new(path: str | Path) -> None:
+    """Raise if there is something at ``path``: what it is worth, only the user knows."""
+    if os.path.exists(path):
+        raise BennError(f"{path} exists; give another name, or --force to replace it")
 
 
 def check_apart(files: Mapping[str, str | Path | None]) -> None:
@@ -71,9 +79,14 @@ def _real(path):
     return Path(os.path.realpath(path))
 
 
-def write_atomically(path, content):
-    """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename."""
+def write_atomically(path, content, force=False):
+    """Write bytes to ``path`` whole or not at all: a temporary file beside it, then a rename.
+
+    Without ``force`` a file that is there, since :func:`check_file` or before, is left alone.
+    """
     target = _real(path)
+    if not force:
+        check_new(path)
     try:
         fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:

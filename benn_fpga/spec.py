@@ -291,10 +291,10 @@ class Ensemble:
             sha.update(np.ascontiguousarray(tensor).tobytes())
         return sha.hexdigest()
 
-    def save(self, path: str | Path) -> None:
-        """Write the model file; see :mod:`benn_fpga.modelfile`."""
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write the model file; see :func:`benn_fpga.modelfile.save`."""
         from benn_fpga import modelfile
-        modelfile.save(self, path)
+        modelfile.save(self, path, force)
 
     def predict(self, x: npt.ArrayLike) -> np.ndarray:
         """Class of each input, by the golden model. ``x``: raw values (frames, ...)."""

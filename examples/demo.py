@@ -20,11 +20,12 @@ def main():
         print(f"[{time.perf_counter() - start:5.1f} s] {text}", flush=True)
 
     step(f"training 8 binary networks on {DATASET}")
-    model = benn_fpga.train(DATASET, OUT / f"{DATASET}.benn", members=8, seed=0)
+    model = benn_fpga.train(DATASET, OUT / f"{DATASET}.benn", members=8, seed=0,
+                            force=True)
     step("evaluating the golden model on the test images")
     score = benn_fpga.eval(model, DATASET)
     step("generating Verilog")
-    design = benn_fpga.generate(model, OUT / "design")
+    design = benn_fpga.generate(model, OUT / "design", force=True)
     step("compiling and simulating every test image")
     run = benn_fpga.simulate(design, DATASET)
     step("done")

@@ -50,7 +50,7 @@ def main():
     rows, failures = [], []
     for n, folding in enumerate(foldings):
         design = benn_fpga.generate(model, args.output / f"{args.model.split('/')[-1]}.{n}",
-                                    folding=folding)
+                                    folding=folding, force=True)
         run = benn_fpga.simulate(design, args.dataset, frames=args.frames)
         failures += [run.failure] if run.failure else []
         rows.append((

@@ -94,7 +94,8 @@ def run(name, folder):
     title = f"{name}: width {case.width:g}, {case.side} x {case.side}, K = {case.members}"
     found = data(case.side, folder)
     model = benn_fpga.train(str(found), str(folder / f"{name}.benn"), net=case.net,
-                            width=case.width, members=case.members, kind="ib", epochs=1, batch=32)
+                            width=case.width, members=case.members, kind="ib", epochs=1, batch=32,
+                            force=True)
     start = time.perf_counter()
     design = benn_fpga.generate(model, folder / name, force=True, **case.options(model))
     facts = design.manifest

@@ -96,7 +96,7 @@ def main():
         *(section(item, name) for name, item in found.items()),
     ]) + "\n"
     for name, item in found.items():
-        report.draw(item, RESULTS / f"{name}.svg")
+        report.draw(item, RESULTS / f"{name}.svg", force=True)
     PAGE.write_text(page)
     print(f"{PAGE}: {len(found)} tables, {len(claims)} claims, {len(goals)} runs with a goal")
     return 0

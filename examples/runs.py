@@ -111,7 +111,7 @@ def _train(told, path):
     MODELS.mkdir(parents=True, exist_ok=True)
     resumed = Path(f"{path}.checkpoint").exists()
     before = _cpu()
-    benn_fpga(*told.command(path), *(["--resume"] if resumed else []))
+    benn_fpga(*told.command(path), "--force", *(["--resume"] if resumed else []))
     return None if resumed else round(_cpu() - before)
 
 
@@ -128,7 +128,7 @@ def run(name):
     done = _read(trained)
     if done is None or done["command"] != text(told) or not Path(path).exists():
         done = {"command": text(told), "cpu_seconds": _train(told, path)}
-        write_atomically(trained, json.dumps(done).encode())
+        write_atomically(trained, json.dumps(done).encode(), force=True)
     found = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
     facts = json.loads(benn_fpga("info", path, "--json", stdout=subprocess.PIPE))
     kept = {
@@ -137,7 +137,8 @@ def run(name):
         **{key: found[key] for key in ("frames", "accuracy", "member_accuracy", "curve")},
     }
     RECORDS.mkdir(parents=True, exist_ok=True)
-    write_atomically(RECORDS / f"{name}.json", json.dumps(kept, indent=1).encode() + b"\n")
+    write_atomically(RECORDS / f"{name}.json", json.dumps(kept, indent=1).encode() + b"\n",
+                     force=True)
 
 
 def rows(names):

@@ -8,12 +8,12 @@ import numpy as np
 
 from benn_fpga import golden
 from benn_fpga.errors import BennError, Mismatch
-from benn_fpga.output import check_file
+from benn_fpga.output import check_file, check_new
 from benn_fpga.plan.answer import decode
 from benn_fpga.sim.build import build
 from benn_fpga.sim.locate import first_difference
 from benn_fpga.sim.stream import stream
-from benn_fpga.sim.workspace import place
+from benn_fpga.sim.workspace import KEPT, place
 
 __all__ = ["Simulation", "simulate"]
 
@@ -74,7 +74,7 @@ class Simulation:
             raise Mismatch(self.failure)
 
 
-def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=None):
+def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, force=False, bar=None):
     """Stream frames ``x`` of raw values through a :class:`~benn_fpga.plan.folder.Design`.
 
     Parameters
@@ -83,6 +83,7 @@ def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=Non
     layers : compare what every layer of every member gives too, in a second run
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
+    force : replace a trace, or kept files, of another run
     bar : context manager ``bar(text, total)`` that gives ``advance(steps)``, to show progress
     """
     model, predicted = design.model, design.manifest["predicted"]
@@ -90,9 +91,12 @@ def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=Non
         raise BennError("there are no frames to simulate; give at least one")
     x = golden.check_input(model.encoder, x)
     if waves is not None:
-        _check_waves(waves)
+        _check_waves(waves, force)
+    folder = place(design.directory)
+    if keep and not force:
+        check_new(folder / KEPT)
     bar = bar or (lambda text, total: nullcontext(None))
-    binary = place(design.directory) / ("plain" if waves is None else "waves")
+    binary = folder / ("plain" if waves is None else "waves")
     with bar("compile", None):
         build(design.verilog, binary, waves=waves is not None)
 
@@ -128,10 +132,10 @@ def simulate(design, x, y=None, *, layers=False, waves=None, keep=False, bar=Non
     )
 
 
-def _check_waves(waves):
+def _check_waves(waves, force):
     if Path(waves).suffix != ".vcd":
         raise BennError(f"the trace is a VCD file; call it {Path(waves).with_suffix('.vcd')}")
-    check_file(waves)
+    check_file(waves, force)
 
 
 def _right(model, answers, x, order):

@@ -11,7 +11,10 @@ import numpy as np
 from benn_fpga.errors import BennError
 from benn_fpga.plan.answer import answer_keep, answer_size
 
-__all__ = ["place", "tell", "workspace"]
+__all__ = ["KEPT", "place", "tell", "workspace"]
+
+
+KEPT = "run"  # the folder of files that are to be kept
 
 
 def place(directory):
@@ -27,7 +30,7 @@ def place(directory):
 
 @contextmanager
 def workspace(folder, keep=False):
-    """A folder for one run; it becomes ``run`` if it is to be kept, and stays if a bench failed."""
+    """A folder for one run; it becomes ``KEPT`` on request, and stays if a bench failed."""
     work = Path(tempfile.mkdtemp(dir=folder, prefix="run.")).resolve()
     try:
         yield work
@@ -37,8 +40,8 @@ def workspace(folder, keep=False):
         shutil.rmtree(work)
         raise
     if keep:
-        shutil.rmtree(folder / "run", ignore_errors=True)
-        work.rename(folder / "run")
+        shutil.rmtree(folder / KEPT, ignore_errors=True)
+        work.rename(folder / KEPT)
     else:
         shutil.rmtree(work)
 

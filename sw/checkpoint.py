@@ -52,7 +52,7 @@ class Checkpoint:
             if resume:
                 raise BennError("Resume needs a checkpoint to go on from")
             return
-        check_file(path)
+        check_file(path, force=True)  # what is there is looked at below
         if self.path.exists():
             if not resume:
                 raise BennError(f"there is a checkpoint {path} of a run that did not finish; "
@@ -118,7 +118,8 @@ class Checkpoint:
                    for key, tensor in parts.items()}
         tensors["header"] = torch.tensor(list(json.dumps(header).encode()), dtype=torch.uint8)
         content = save(tensors)
-        write_atomically(self.path, _MAGIC + hashlib.sha256(content).digest() + content)
+        write_atomically(self.path, _MAGIC + hashlib.sha256(content).digest() + content,
+                         force=True)
         self._written = time.monotonic()
 
 

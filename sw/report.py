@@ -83,10 +83,10 @@ def mean(values):
     return spread([100 * value for value in values])
 
 
-def write(report, path):
-    """Write a report as JSON."""
+def write(report, path, force=False):
+    """Write a report as JSON, over a file that is there only with ``force``."""
     text = json.dumps(report.describe(), indent=1, allow_nan=False) + "\n"
-    write_atomically(path, text.encode())
+    write_atomically(path, text.encode(), force)
 
 
 def read(path):
@@ -105,9 +105,9 @@ def read(path):
         raise BennError(f"{path} is not the result of an experiment; run it again") from None
 
 
-def check_plot(path):
+def check_plot(path, force=False):
     """Raise unless :func:`draw` can write ``path``."""
-    check_file(path)
+    check_file(path, force)
     if _suffix(path) not in PLOTS:
         raise BennError(f"a plot is one of {', '.join(PLOTS)}, not {path!r}; give a name that ends "
                         f"in .{PLOTS[0]}")
@@ -120,7 +120,7 @@ def _suffix(path):
 
 
 @contextmanager
-def _figure(name, path, **options):
+def _figure(name, path, force, **options):
     """A figure and its axes, which are written to ``path`` at the end."""
     import matplotlib
     matplotlib.use("agg")
@@ -132,7 +132,7 @@ def _figure(name, path, **options):
         image, kind = io.BytesIO(), _suffix(path)
         figure.savefig(image, format=kind, metadata={"Date": None} if kind == "svg" else None)
         pyplot.close(figure)
-    write_atomically(path, image.getvalue())
+    write_atomically(path, image.getvalue(), force)
 
 
 def _lines(axes, lines):
@@ -143,9 +143,9 @@ def _lines(axes, lines):
     axes.legend(fontsize="small")
 
 
-def draw(report, path):
+def draw(report, path, force=False):
     """Plot the lines of a report into an image file; the suffix of ``path`` says which kind."""
-    with _figure(report.name, path, figsize=(7, 4.2)) as (_, axes):
+    with _figure(report.name, path, force, figsize=(7, 4.2)) as (_, axes):
         _lines(axes, report.lines)
         axes.set(title=report.title, xlabel=report.axes[0], ylabel=report.axes[1])
         if report.scale == "log":
@@ -154,11 +154,12 @@ def draw(report, path):
             axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def draw_analysis(found, compared, name, path):
+def draw_analysis(found, compared, name, path, force=False):
     """Plot an :class:`~benn_fpga.analysis.Analysis`: accuracy by K, what each member adds, and how
     often two of them differ. ``compared`` has the accuracy of other networks by name."""
     members = list(range(1, len(found.curve) + 1))
-    with _figure("analysis", path, figsize=(13, 4.2), ncols=3) as (figure, (votes, gains, pairs)):
+    with _figure("analysis", path, force, figsize=(13, 4.2), ncols=3) as (
+            figure, (votes, gains, pairs)):
         figure.suptitle(f"{name}: the first {found.chosen} are best")
         _lines(votes, [
             Line("vote of the first K", members, [100 * a for a in found.curve]),

@@ -34,8 +34,9 @@ class Design:
         return self.directory / VERILOG
 
 
-def check_target(directory: str | Path, force: bool = False) -> None:
-    """Raise unless a design may be written to ``directory``; call it before the long work."""
+def check_target(directory: str | Path, model: Ensemble, force: bool = False) -> None:
+    """Raise unless a design of ``model`` may be written to ``directory``, without loss unless
+    ``force``; call it before the long work."""
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
         raise BennError(f"{directory} is a file; give a folder with -o")
@@ -43,6 +44,8 @@ def check_target(directory: str | Path, force: bool = False) -> None:
             and not (directory / MANIFEST).is_file():
         raise BennError(f"{directory} is not empty and holds no design; "
                         f"give another folder, or --force to write there anyway")
+    if not force:
+        _check_loss(directory, model)
     place = directory if directory.is_dir() else directory.parent
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -53,6 +56,32 @@ def check_target(directory: str | Path, force: bool = False) -> None:
                         f"give a folder you may write to") from None
 
 
+def _check_loss(directory: Path, model: Ensemble) -> None:
+    """Raise if a design of ``model`` would replace what cannot be generated again: another model,
+    of which this may be the only copy, or Verilog that somebody has changed."""
+    again = "give another folder, or --force to replace it"
+    old, verilog = directory / MODEL, directory / VERILOG
+    if old.exists() and not _is_same(old, model):
+        raise BennError(f"{directory} holds the design of another model; {again}")
+    if verilog.exists() and _sha256(verilog.read_bytes()) != _generated(directory / MANIFEST):
+        raise BennError(f"{verilog} has changed since it was generated; {again}")
+
+
+def _is_same(path: Path, model: Ensemble) -> bool:
+    try:
+        return modelfile.load(path).digest() == model.digest()
+    except BennError:
+        return False
+
+
+def _generated(manifest: Path) -> str | None:
+    """The hash of the Verilog that was generated, None if the manifest does not say."""
+    try:
+        return json.loads(manifest.read_text())["verilog_sha256"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: Ensemble,
           force: bool = False) -> Design:
     """Write a design whole or not at all; returns the :class:`Design`.
@@ -61,7 +90,7 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
     the manifest last: until then its hashes do not fit, and :func:`read` says so.
     """
     directory = Path(os.path.abspath(directory))
-    check_target(directory, force)
+    check_target(directory, model, force)
     manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode())}
     staging = None
     try:

@@ -348,6 +348,7 @@ def test_experiment(data, here):
     found = data("experiment", "theory", "--quick", "-o", "out")
     assert (found["name"], found["rows"][0][0]) == ("theory", 1.5)
     assert sorted(os.listdir(here / "out")) == ["theory.json", "theory.svg"]
+    assert found["command"] == "benn-fpga experiment theory --quick"
 
 
 @pytest.mark.parametrize(("message", "dataset"), [
@@ -519,6 +520,73 @@ def test_files_that_would_be_lost(fails, message, argv):
     before = {path: path.read_bytes() for path in Path.cwd().iterdir()}
     fails(2, message, *argv)
     assert {path: path.read_bytes() for path in Path.cwd().iterdir()} == before
+
+
+# What each command would replace: a file, or a folder that is not empty.
+REPLACED = {
+    ("train", "--output"): ("old.benn", ["train", "data.npz", "-o", "old.benn"]),
+    ("train", "--plot"): ("old.svg", ["train", "data.npz", "-o", "new.benn", "--plot", "old.svg"]),
+    ("experiment", "--output"): ("out/theory.svg", ["experiment", "theory", "-o", "out"]),
+    ("eval", "--plot"): ("old.svg", ["eval", "m.benn", "data.npz", "--plot", "old.svg"]),
+    ("pick", "--output"): ("m.benn", ["pick", "m.benn", "-k", "1", "-o", "m.benn"]),
+    ("generate", "--output"): ("d/model.benn", ["generate", "m.benn", "-o", "d"]),
+    ("simulate", "--waves"): ("old.vcd", ["simulate", "d", "data.npz", "--waves", "old.vcd"]),
+    ("simulate", "--keep"): ("d/sim/run/log", ["simulate", "d", "data.npz", "--keep"]),
+}
+
+
+@pytest.fixture
+def filled(here):
+    """The folder with a design of another model and with whatever a command could replace."""
+    other = dataclasses.replace(MODEL, vote="hard")
+    api.generate(other, "d", progress=False)
+    for path in (Path(path) for path, _ in REPLACED.values()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text("dear to somebody")
+    return {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+
+
+def test_every_output_is_known():
+    verbs = cli._parser()._subparsers._group_actions[0].choices
+    writes = {"--output", "--plot", "--waves", "--keep"}
+    assert {(name, option) for name, verb in verbs.items() for action in verb._actions
+            for option in writes & set(action.option_strings)} == set(REPLACED)
+
+
+@pytest.mark.parametrize("output", REPLACED, ids=" ".join)
+def test_nothing_is_replaced_unless_forced(filled, here, fails, monkeypatch, output):
+    """It is said before the long work, and everything stays as it was."""
+    for work in ("sw.train.train", "sw.experiments.run", "golden.run", "hw.emit.generate",
+                 "sim.harness.build"):
+        monkeypatch.setattr(f"benn_fpga.{work}", lambda *_, **__: pytest.fail("too late"))
+    path, command = REPLACED[output]
+    words = "d holds the design of another model; give another folder" \
+        if output[0] == "generate" else f"{path.removesuffix('/log')} exists; give another name"
+    fails(2, f"{words}, or --force to replace it", *command)
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == filled
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("output", [output for output in REPLACED if output[0] != "simulate"],
+                         ids=" ".join)
+def test_force_replaces(filled, run, output):
+    path, command = REPLACED[output]
+    quick = {"train": ["--net", "mlp:", "--epochs", "1"], "experiment": ["--quick"]}
+    before = Path(path).read_bytes()
+    assert run(*command, *quick.get(output[0], []), "--force")[0] == 0
+    assert Path(path).read_bytes() != before
+
+
+@pytest.mark.train
+def test_what_appears_during_training_is_left_alone(run, monkeypatch):
+    def slow(*args, **kwargs):
+        Path("t.benn").write_text("dear to somebody")
+        return MODEL
+    monkeypatch.setattr("benn_fpga.sw.train.train", slow)
+    code, _, err = run("train", "data.npz", "-o", "t.benn")
+    assert (code, Path("t.benn").read_text()) == (2, "dear to somebody")
+    assert "t.benn exists" in err
 
 
 @pytest.mark.train

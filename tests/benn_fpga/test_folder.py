@@ -71,14 +71,35 @@ def test_other_files_are_not_written_over(tmp_path):
     assert (tmp_path / "thesis.tex").exists()
 
 
+def test_a_changed_design_is_left_alone(folder):
+    (folder / "benn_top.v").write_text("module benn_top; wire x; endmodule\n")
+    refuses("benn_top.v has changed since it was generated; give another folder, or --force",
+            designs.check_target, folder, MODEL)
+    designs.check_target(folder, MODEL, force=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]"])
+def test_a_design_with_a_damaged_manifest_is_left_alone(folder, content):
+    (folder / "design.json").write_bytes(content)
+    refuses("benn_top.v has changed", designs.check_target, folder, MODEL)
+
+
+def test_a_model_is_left_alone(folder):
+    other = dataclasses.replace(MODEL, vote="hard")
+    refuses("d holds the design of another model; give another folder, or --force",
+            designs.check_target, folder, other)
+    (folder / "model.benn").write_bytes(b"damaged")
+    refuses("d holds the design of another model", designs.check_target, folder, MODEL)
+
+
 def test_target_is_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("is a file; give a folder with -o", designs.check_target, tmp_path / "f")
+    refuses("is a file; give a folder with -o", designs.check_target, tmp_path / "f", MODEL)
 
 
 def test_target_below_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("can not write to", designs.check_target, tmp_path / "f" / "d" / "e")
+    refuses("can not write to", designs.check_target, tmp_path / "f" / "d" / "e", MODEL)
 
 
 def test_not_a_folder(tmp_path):
@@ -127,6 +148,6 @@ def test_missing_model(folder):
 
 
 def test_model_of_another_design(folder):
-    dataclasses.replace(MODEL, vote="hard").save(folder / "model.benn")
+    dataclasses.replace(MODEL, vote="hard").save(folder / "model.benn", force=True)
     refuses("model.benn is not the model of this design; generate the design again",
             designs.read, folder)

@@ -236,13 +236,13 @@ def test_a_failed_write_leaves_the_old_file(path, content, monkeypatch):
         raise OSError(28, "No space left on device")
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(BennError, match="No space left on device"):
-        MODEL.save(path)
+        MODEL.save(path, force=True)
     assert path.read_bytes() == content
     assert os.listdir(path.parent) == [path.name]
 
 
 def test_permissions_follow_the_umask(path):
     before = os.umask(0o027)
-    MODEL.save(path)
+    MODEL.save(path, force=True)
     os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o640

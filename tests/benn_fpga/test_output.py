@@ -19,6 +19,14 @@ def test_a_read_only_file_is_left_alone(tmp_path, monkeypatch):
         check_file(tmp_path / "f")
 
 
+@pytest.mark.parametrize("function", [check_file, lambda path: write_atomically(path, b"new")])
+def test_what_is_there_is_left_alone(tmp_path, function):
+    (tmp_path / "f").write_bytes(b"old")
+    with pytest.raises(BennError, match="f exists; give another name, or --force to replace it"):
+        function(tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == b"old"
+
+
 def test_a_trailing_slash_means_a_folder(tmp_path):
     with pytest.raises(BennError, match="new/ is a folder; give the name of a file"):
         check_file(f"{tmp_path}/new/")
@@ -31,7 +39,7 @@ def test_a_link_is_followed(tmp_path, exists):
     if exists:
         target.write_bytes(b"old")
     link.symlink_to("there/f")
-    check_file(link)
-    write_atomically(link, b"new")
+    check_file(link, force=True)
+    write_atomically(link, b"new", force=True)
     assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
     assert os.listdir(tmp_path / "there") == ["f"]

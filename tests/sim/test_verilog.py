@@ -67,9 +67,11 @@ def test_nothing_is_left_but_the_build(made):
 
 def test_files_are_kept_on_request(made, tmp_path):
     design = designs.with_member(made("folded"), tmp_path / "d", 0)
-    harness.simulate(design, frames(design, 3), keep=True)
-    kept = os.listdir(design.directory / "sim" / "run")
-    assert {"answers.bin", "bench.json", "frames.bin", "run.log"} <= set(kept)
+    (design.directory / "sim" / "run" / "older").mkdir(parents=True)
+    harness.simulate(design, frames(design, 3), keep=True, force=True)
+    kept = set(os.listdir(design.directory / "sim" / "run"))
+    assert {"answers.bin", "bench.json", "frames.bin", "run.log"} <= kept
+    assert "older" not in kept
 
 
 def test_flipped_weight_bit_is_named(made, tmp_path):
@@ -124,8 +126,9 @@ def test_command_line(made, tmp_path, capfd, monkeypatch):
     np.savez(tmp_path / "x.npz", x_train=x, y_train=np.arange(40) % 5, x_test=x,
              y_test=np.arange(40) % 5)
     waves = tmp_path / "w.vcd"
+    waves.write_text("of an earlier run")
     argv = ["simulate", str(design.directory), str(tmp_path / "x.npz"), "--json"]
-    assert cli.main([*argv, "--frames", "3", "--waves", str(waves)]) == 0
+    assert cli.main([*argv, "--frames", "3", "--waves", str(waves), "--force"]) == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["frames"], found["mismatches"]) == (3, 0)
     assert found["cycles_per_frame"] == design.manifest["predicted"]["cycles_per_frame"]

@@ -56,4 +56,4 @@ def with_member(made, directory, k, **changes):
     members[k] = dataclasses.replace(members[k], **changes)
     model = dataclasses.replace(made.model, members=tuple(members))
     manifest = {**made.manifest, **describe(model, made.folding)}
-    return folder.write(directory, made.verilog.read_text(), manifest, model)
+    return folder.write(directory, made.verilog.read_text(), manifest, model, force=True)
