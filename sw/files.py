@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from benn_fpga import progress
 from benn_fpga.errors import BennError, MissingExtra
-from benn_fpga.sw import progress
 
 __all__ = ["SOURCES", "Source", "download", "read"]
 

@@ -15,6 +15,7 @@ from benn_fpga import nets, presets
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SUM, Dense
 from benn_fpga.presets import BOOSTS, FLOATS
+from benn_fpga.progress import bar
 from benn_fpga.settings import FLOAT_LR
 from benn_fpga.spec import Encoder, Ensemble, Member
 from benn_fpga.sw import boost, export
@@ -23,7 +24,6 @@ from benn_fpga.sw.checkpoint import Checkpoint
 from benn_fpga.sw.ensemble import Job
 from benn_fpga.sw.fit import Teacher
 from benn_fpga.sw.network import Network, values
-from benn_fpga.sw.progress import bar
 
 __all__ = ["Trained", "evaluate", "learn", "train", "versions"]
 
@@ -91,7 +91,7 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
     workers : members trained side by side, if not together; as many as there are cores if None
     watch : called after each epoch of members with their numbers, the epochs made, and the network
         that is being trained, which it must not change
-    progress : as in :func:`benn_fpga.sw.progress.bar`
+    progress : as in :func:`benn_fpga.progress.bar`
     """
     settings = settings.resolve(dataset)
     workers = len(os.sched_getaffinity(0)) if workers is None else workers

@@ -1,7 +1,7 @@
 import pytest
 
-from benn_fpga.sw import progress
-from benn_fpga.sw.progress import bar
+from benn_fpga import progress
+from benn_fpga.progress import bar
 
 
 @pytest.fixture
