@@ -12,8 +12,9 @@ import time
 
 import numpy as np
 
-from benn_fpga import bits, console, nets, presets
-from benn_fpga.guard import guard
+from benn_fpga import bits, nets, presets
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 from benn_fpga.hw import emit
 from benn_fpga.plan.folding import fold_for_lanes
 from benn_fpga.spec import Ensemble, Member

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import benn_fpga
-from benn_fpga import console
-from benn_fpga.guard import guard
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 
 OUT = Path("build/demo")
 DATASET = "digits"

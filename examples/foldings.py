@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import benn_fpga
-from benn_fpga import console
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 from benn_fpga.errors import Mismatch
-from benn_fpga.guard import guard
 from benn_fpga.spec import Fold, Folding
 
 # For 784-64-64-64-10, K = 8.

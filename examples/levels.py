@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from benn_fpga import console
-from benn_fpga.guard import guard
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 from benn_fpga.settings import Settings
 from benn_fpga.sw import data
 from benn_fpga.sw.train import train

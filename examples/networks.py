@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import benn_fpga
-from benn_fpga import console
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 from benn_fpga.errors import Mismatch
-from benn_fpga.guard import guard
 from benn_fpga.spec import Fold, Folding
 
 CLASSES = 10

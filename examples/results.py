@@ -6,7 +6,7 @@ from pathlib import Path
 import runs
 
 from benn_fpga import presets
-from benn_fpga.guard import guard
+from benn_fpga.cli.guard import guard
 from benn_fpga.sw import report
 from benn_fpga.sw.experiments.common import VOTES_AXES
 from benn_fpga.sw.report import Claim, Line, Report

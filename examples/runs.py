@@ -16,9 +16,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from benn_fpga import console
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
 from benn_fpga.errors import BennError
-from benn_fpga.guard import guard
 from benn_fpga.output import write_atomically
 
 RECORDS = Path("docs/results/runs")

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("benn_fpga", "hw", "sim", "sw")
-JOINTS = {"api.py", "cli.py", "doctor.py"}  # the command line, which joins the parts
+JOINTS = ("benn_fpga/api.py", "benn_fpga/cli/")  # the command line, which joins the parts
 HEAVY = {"amaranth": "hw", "cocotb": "sim", "cocotb_tools": "sim", "cocotbext": "sim",
          "torch": "sw", "sklearn": "sw"}
 FILES = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
@@ -28,7 +28,12 @@ def imports(path):
             yield from ((f"{node.module}.{alias.name}", node in tree.body) for alias in node.names)
 
 
-def home_of(path):
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def home(path):
+    """The part that a file belongs to, however deep in its folder."""
     return path.relative_to(ROOT).parts[0]
 
 
@@ -37,27 +42,32 @@ def part_of(module):
     return names[1] if names[0] == "benn_fpga" and len(names) > 1 and names[1] in PARTS else None
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=name)
 def test_parts_meet_in_the_contract_only(path):
-    home = home_of(path)
-    others = {part_of(module) for module, _ in imports(path)} - {None, home}
-    assert not others or (home == "benn_fpga" and path.name in JOINTS)
+    others = {part_of(module) for module, _ in imports(path)} - {None, home(path)}
+    assert not others or name(path).startswith(JOINTS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_nothing_needs_the_command_line_but_itself(path):
+    inside = name(path).startswith("benn_fpga/cli/") or path.name == "__main__.py"
+    assert inside or not any(module.startswith("benn_fpga.cli") for module, _ in imports(path))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
 def test_heavy_packages_stay_at_home(path):
     for module, _ in imports(path):
         package = module.split(".")[0]
-        assert HEAVY.get(package, home_of(path)) == home_of(path), module
+        assert HEAVY.get(package, home(path)) == home(path), module
 
 
-@pytest.mark.parametrize("name", sorted(JOINTS))
-def test_the_command_line_imports_parts_inside_functions(name):
-    top = {part_of(module) for module, top in imports(ROOT / "benn_fpga" / name) if top}
-    assert top == {None}
+@pytest.mark.parametrize("path", [path for path in FILES if name(path).startswith(JOINTS)],
+                         ids=name)
+def test_the_command_line_imports_parts_inside_functions(path):
+    assert {part_of(module) for module, top in imports(path) if top} <= {None}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=name)
 def test_every_module_says_what_it_is(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
 

@@ -101,7 +101,7 @@ def test_help_knows_what_there_is(run):
 
 
 def test_help_is_fast(here):
-    code = ("import sys; from benn_fpga import cli; cli._parser();"
+    code = ("import sys; from benn_fpga.cli import parser; parser.build();"
             "print({'numpy', 'rich', 'torch'} & set(sys.modules))")
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
@@ -548,7 +548,7 @@ def filled(here):
 
 
 def test_every_output_is_known():
-    verbs = cli._parser()._subparsers._group_actions[0].choices
+    verbs = cli.parser.build()._subparsers._group_actions[0].choices
     writes = {"--output", "--plot", "--waves", "--keep"}
     assert {(name, option) for name, verb in verbs.items() for action in verb._actions
             for option in writes & set(action.option_strings)} == set(REPLACED)

@@ -3,7 +3,7 @@ from importlib import metadata
 
 import pytest
 
-from benn_fpga import doctor
+from benn_fpga.cli import doctor
 from benn_fpga.sim import verilator
 
 

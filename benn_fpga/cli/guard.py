@@ -3,7 +3,7 @@
 import os
 import sys
 
-from benn_fpga.console import plain
+from benn_fpga.cli.console import plain
 from benn_fpga.errors import BennError
 from benn_fpga.output import is_full
 

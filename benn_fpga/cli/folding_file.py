@@ -1,0 +1,52 @@
+"""The folding in a JSON file."""
+
+import json
+
+from benn_fpga.errors import BennError
+from benn_fpga.inputs import open_regular
+
+__all__ = ["read"]
+
+
+def read(path, model, *, parallel=None, bus=None):
+    """The Folding in a JSON file, or in a manifest; ``parallel`` and ``bus`` if it has none."""
+    from benn_fpga.spec import Folding
+    try:
+        with open_regular(path) as file:
+            found = json.loads(file.read(), object_pairs_hook=_once, parse_int=_short)
+    except OSError as error:
+        raise BennError(f"can not read {path}: {error.strerror}; give a JSON file with PE and "
+                        f"SIMD of each layer") from None
+    except UnicodeDecodeError:
+        raise BennError(f"{path} is not a text file; give a JSON file with PE and SIMD of "
+                        f"each layer") from None
+    except (ValueError, RecursionError) as error:
+        raise BennError(f"{path} is not JSON: {error}; correct the file") from None
+    if isinstance(found, dict) and "folding" in found:
+        found = found["folding"]
+    if isinstance(found, dict):
+        for key, value, default in (("parallel", parallel, len(model.members)),
+                                    ("bus", bus, 64)):
+            if value is not None and found.setdefault(key, value) != value:
+                raise BennError(f"{path} says {key} {found[key]}, but --{key} {value}; "
+                                f"leave out one of them")
+            found.setdefault(key, default)
+    try:
+        return Folding.from_json(found).check(model)
+    except BennError as error:
+        raise BennError(f"{path}: {error}") from None
+
+
+def _once(pairs):
+    found = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key!r} appears twice")
+        found[key] = value
+    return found
+
+
+def _short(text):
+    if len(text) > 18:
+        raise ValueError(f"a number has {len(text)} digits")
+    return int(text)

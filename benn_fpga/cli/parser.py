@@ -1,0 +1,248 @@
+"""What may be typed: the verbs of the command line and their options."""
+
+import argparse
+from dataclasses import astuple, fields
+
+from benn_fpga import __version__
+from benn_fpga.presets import (
+    DEFAULTS,
+    ENSEMBLES,
+    EXPERIMENTS,
+    KINDS,
+    MEMBERS,
+    MLPS,
+    NETS,
+    RECIPES,
+    REWEIGHTS,
+    RIVALS,
+    SCHEDULES,
+    SPLITS,
+    Defaults,
+)
+
+__all__ = ["PROGRAM", "build", "command"]
+
+PROGRAM = "benn-fpga"
+DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
+
+
+def _whole(text):
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def _count(text):
+    if text.isascii() and text.isdigit() and _whole(text) is None:
+        raise argparse.ArgumentTypeError(f"{_cut(text)} is too large")
+    if not _whole(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {_cut(text)}")
+    return _whole(text)
+
+
+def _seed(text):
+    if _whole(text) is None or _whole(text) >> 32:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 0 to 2**32 - 1, not {_cut(text)}")
+    return _whole(text)
+
+
+def _cut(text):
+    return repr(text if len(text) <= 40 else f"{text[:40]}...")
+
+
+def _positive(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {_cut(text)}")
+    return number
+
+
+def _megahertz(text):
+    if _positive(text) > 1e6:
+        raise argparse.ArgumentTypeError(f"must be a clock in MHz, at most 1e6, not {_cut(text)}")
+    return _positive(text)
+
+
+def _widths(widths):
+    return f"{len(widths)}x{widths[0]}" if len(set(widths)) == 1 else ",".join(map(str, widths))
+
+
+def _defaults():
+    """The defaults of each data set, as a table."""
+    rows = [("", *(f"--{option.name}" for option in fields(Defaults))),
+            *((name, *map(str, astuple(chosen))) for name, chosen in DEFAULTS.items())]
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+             for row in rows]
+    return "\n  ".join(["defaults:", *lines, "any .npz as digits, with at most as many levels as "
+                                              "its largest value"])
+
+
+def _experiments():
+    """The options of training that each experiment takes."""
+    lines = [f"{name}: {', '.join(f'--{option}' for option in takes) or 'none'}"
+             for name, takes in EXPERIMENTS.items()]
+    return "\n  ".join(["options of training that each takes:", *lines])
+
+
+def build():
+    """The parser of the whole command line; ``verb`` of what it parses is the command."""
+    top = _Parser(prog=PROGRAM, allow_abbrev=False,
+                  description="Binary ensemble neural networks from PyTorch to FPGA, bit for bit.")
+    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+
+    def verb(name, text, epilog=None):
+        sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".",
+                               epilog=epilog, allow_abbrev=False,
+                               formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub.add_argument("--json", action="store_true",
+                         help="print one JSON object, no tables and no progress")
+        return sub
+
+    def dataset(sub):
+        sub.add_argument("dataset", metavar="DATASET", help=DATASETS)
+        sub.add_argument("--data-dir", metavar="DIR",
+                         help="where the data files are (default: $BENN_DATA, else download)")
+
+    def split(sub):
+        sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
+                         help=f"part of the data (default: {SPLITS[0]})")
+
+    def force(sub, text="replace files that are there"):
+        sub.add_argument("--force", action="store_true", help=text)
+
+    def network(sub):
+        widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
+                           for name in NETS)
+        sub.add_argument("--net", help=f"{widths}, or widths of hidden layers as mlp:256,128; "
+                                       f"mlp: without any is a linear classifier")
+        sub.add_argument("--width", metavar="W", type=_positive,
+                         help="multiply every hidden width: 1, 0.5 (tiny), 0.1 (nano)")
+        sub.add_argument("--kind", metavar="KIND", choices=(*KINDS, *RIVALS),
+                         help=f"bits of weights and activations: {', '.join(KINDS)}; or a network "
+                              f"of the literature: {', '.join(RIVALS)} (default: ab, all binary)")
+        for name in ("bits", "wbits", "abits"):
+            takes = [kind for kind, needs in KINDS.items() if name in needs] + \
+                [kind for kind, (_, _, needs) in RIVALS.items() if name in needs]
+            sub.add_argument(f"--{name}", metavar="Q", type=_count,
+                             help=f"for the kinds {', '.join(takes)}")
+        sub.add_argument("--recipe", choices=RECIPES,
+                         help="batch norm alone, or the blocks of the paper (default: hw)")
+        sub.add_argument("-k", "--members", metavar="K", type=_count,
+                         help=f"number of networks (default: {MEMBERS})")
+        sub.add_argument("--encoder",
+                         help="threshold[:VALUE], thermometer:LEVELS or planes[:BITS]")
+        sub.add_argument("--epochs", metavar="N", type=_count,
+                         help="times that training sees the data")
+        sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")
+        sub.add_argument("--batch", metavar="N", type=_count, help="frames in one step")
+        sub.add_argument("--augment", metavar="MOVES",
+                         help="crop[:PIXELS] shifts images, flip mirrors them, crop+flip does "
+                              "both, anew in every epoch (PIXELS: an eighth of the side)")
+        sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+
+    sub = verb("train", "train an ensemble and write its model file", _defaults())
+    dataset(sub)
+    sub.add_argument("-o", "--output", metavar="M.benn",
+                     help="file to write; not for kinds that compute in float")
+    network(sub)
+    sub.add_argument("--ensemble", choices=ENSEMBLES,
+                     help="how members differ (default: independent)")
+    sub.add_argument("--schedule", choices=SCHEDULES,
+                     help="members start anew, or from the one before (default: indep)")
+    sub.add_argument("--reweight", choices=REWEIGHTS,
+                     help="boosting draws frames by weight, or weighs the loss (default: sample)")
+    sub.add_argument("--vote", choices=("soft", "hard"), help="default: soft")
+    sub.add_argument("--distill", action="store_true", default=None,
+                     help="learn from an ensemble of float networks, which is trained first")
+    sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
+    sub.add_argument("--resume", action="store_true",
+                     help="go on from the checkpoint of a run that was interrupted")
+    sub.add_argument("--plot", metavar="FILE.svg",
+                     help="draw accuracy by K, what each member adds, and how they differ")
+    sub.add_argument("--compare", action="store_true",
+                     help="train also one member, one network of as many bits, and other seeds")
+    force(sub)
+
+    sub = verb("experiment", "repeat an experiment of the paper", _experiments())
+    sub.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS),
+                     help=", ".join(EXPERIMENTS))
+    sub.add_argument("--quick", action="store_true", help="in less than two minutes, on digits")
+    sub.add_argument("--dataset", metavar="DATASET",
+                     help=f"{DATASETS} (default: mnist; digits if quick)")
+    sub.add_argument("--data-dir", metavar="DIR",
+                     help="where the data files are (default: $BENN_DATA, else download)")
+    sub.add_argument("--seeds", metavar="N", type=_count,
+                     help="runs of each network (default: 3)")
+    network(sub)
+    sub.add_argument("-o", "--output", metavar="DIR", help="write table and plot there")
+    force(sub)
+
+    sub = verb("info", "show what is in a model file")
+    sub.add_argument("model", metavar="M.benn")
+
+    sub = verb("eval", "measure the accuracy of the golden model")
+    sub.add_argument("model", metavar="M.benn")
+    dataset(sub)
+    split(sub)
+    sub.add_argument("--limit", metavar="N", type=_count, help="use the first N frames")
+    sub.add_argument("--plot", metavar="FILE.svg",
+                     help="draw accuracy by K, what each member adds, and how they differ")
+    force(sub)
+
+    sub = verb("pick", "write a model file of the first members of another")
+    sub.add_argument("model", metavar="M.benn")
+    sub.add_argument("-k", "--members", metavar="K", type=_count, required=True,
+                     help="so many; `train` says which K is best on the validation part")
+    sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
+    force(sub)
+
+    sub = verb("generate", "write Verilog and its manifest")
+    sub.add_argument("model", metavar="M.benn")
+    sub.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
+    sub.add_argument("--parallel", metavar="M", type=_count,
+                     help="members side by side; it must divide their number (default: all)")
+    sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
+    goal = sub.add_mutually_exclusive_group()
+    goal.add_argument("--fold", metavar="FILE",
+                      help="JSON file with PE and SIMD of each layer, or a design.json")
+    goal.add_argument("--lanes", metavar="N", type=_count,
+                      help="fastest design with at most N XNOR lanes (default: 4096)")
+    goal.add_argument("--cycles", metavar="N", type=_count,
+                      help="smallest design that takes at most N cycles per frame")
+    goal.add_argument("--target-fps", metavar="F", type=_positive,
+                      help="smallest design that reaches F frames per second at --clock")
+    sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
+    force(sub, "write into a folder with other files, or with the design of another model")
+
+    sub = verb("simulate", "run a design cycle by cycle and check every frame")
+    sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
+    dataset(sub)
+    split(sub)
+    sub.add_argument("--frames", metavar="N", type=_count, help="use the first N frames")
+    sub.add_argument("--layers", action="store_true",
+                     help="compare what every layer gives, not only the answers")
+    sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
+    sub.add_argument("--keep", action="store_true",
+                     help="leave log, inputs and answers in DIR/sim/run")
+    force(sub)
+
+    verb("doctor", "show which tools are there and what to install")
+    return top
+
+
+def command(told):
+    """The command of an experiment, without what says where its outcome goes."""
+    output = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    output.add_argument("-o", "--output")
+    output.add_argument("--force", action="store_true")
+    output.add_argument("--json", action="store_true")
+    return " ".join([PROGRAM, "experiment", *output.parse_known_args(told)[1]])

@@ -1,0 +1,277 @@
+"""The verbs of the command line, one function each."""
+
+import os
+from dataclasses import asdict, dataclass, field
+
+from benn_fpga.cli import folding_file, tables
+from benn_fpga.cli.guard import complain
+from benn_fpga.cli.parser import PROGRAM, command
+from benn_fpga.errors import BennError, Interrupted
+from benn_fpga.output import check_apart, check_file, check_folder
+from benn_fpga.presets import FLOATS
+
+__all__ = ["VERBS", "Outcome"]
+
+_TRAINING = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch",
+             "kind", "bits", "wbits", "abits", "width", "recipe", "schedule", "reweight",
+             "augment", "distill")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a verb gives: data for ``--json``, tables for people, why the answer is no, a note."""
+
+    data: dict
+    tables: list = field(default_factory=list)
+    failure: str | None = None
+    note: str | None = None
+
+
+def _given(args):
+    """Options of training that the user gave."""
+    return {name: getattr(args, name) for name in _TRAINING
+            if getattr(args, name, None) is not None}
+
+
+def _progress(args):
+    """For programs that ask for JSON, stderr holds errors and nothing else."""
+    return False if args.json else None
+
+
+def train(args):
+    from benn_fpga import api
+    given = _given(args)
+    if args.ensemble == "single" and args.members not in (None, 1):
+        raise BennError(f"--ensemble single has 1 member, not {args.members}; "
+                        f"leave out -k or use --ensemble independent")
+    common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
+    if args.kind in FLOATS:
+        return _train_float(args, given, common)
+    if args.output is None:
+        raise BennError("-o must say where to write the model file")
+    if args.plot is not None:
+        _check_plot(args, args.output)
+    kept = f"{args.output}.checkpoint"
+    if args.resume and not os.path.exists(kept):
+        complain(PROGRAM, f"there is no checkpoint {kept}: training starts from the beginning",
+                 "note")
+    model = api.train(args.dataset, args.output, resume=args.resume, force=args.force, **common,
+                      **given)
+    try:
+        return _trained(args, model, common)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the model is in {args.output}") from None
+
+
+def _check_plot(args, model):
+    from benn_fpga.sw import report
+    check_apart({"the data": args.dataset, "the model": model,
+                 "its checkpoint": f"{model}.checkpoint", "the plot": args.plot})
+    report.check_plot(args.plot, args.force)
+
+
+def _trained(args, model, common):
+    """What ``train`` says of a model that it has written."""
+    from benn_fpga import api
+    score = model.provenance["scores"]["validation"]
+    found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
+    data = {
+        "model": args.output,
+        "model_sha256": model.digest(),
+        "split": "valid",
+        "frames": score["frames"],
+        "accuracy": score["correct"] / score["frames"],
+        "member_accuracy": [correct / score["frames"] for correct in score["member_correct"]],
+        "weight_bits": model.weight_bits,
+        "operations": model.operations,
+        "analysis": found.describe(),
+        "provenance": model.provenance,
+    }
+    shown = tables.trained(args.dataset, data, found)
+    if args.compare:
+        rivals = api.compare(model, args.dataset, **common)
+        data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
+        data["test_curve"] = api.eval(model, args.dataset, data_dir=args.data_dir,
+                                      progress=False).curve
+        shown.append(tables.compared(data, found))
+    if args.plot is not None:
+        from benn_fpga.sw import report
+        compared = {name: rival["valid"] for name, rival in data.get("compared", {}).items()}
+        report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot,
+                             args.force)
+    stopped = model.provenance.get("stopped")
+    note = stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}"
+    return Outcome(data, shown, note=note)
+
+
+def _train_float(args, given, common):
+    """A float network has nothing to write: it is measured."""
+    from benn_fpga import api
+    if args.output is not None:
+        raise BennError(f"kind {args.kind} computes in float, which no hardware here does: it can "
+                        f"be trained and measured, but not written; leave out -o")
+    for option in ("plot", "compare", "resume"):
+        if getattr(args, option):
+            raise BennError(f"--{option} is for networks that are written to a file; kind "
+                            f"{args.kind} is only measured")
+    found = api.measure(args.dataset, **common, **given)
+    return Outcome({"kind": args.kind, "frames": found.frames, "accuracy": found.test,
+                    "validation_accuracy": found.valid}, tables.measured(args.dataset, found))
+
+
+def experiment(args):
+    from benn_fpga import api
+    files = {}
+    if args.output is not None:
+        files = {kind: os.path.join(args.output, f"{args.name}.{kind}") for kind in ("json", "svg")}
+        check_folder(args.output)
+        for file in files.values():
+            check_file(file, args.force)
+    given = {key: value for key, value in _given(args).items() if key != "members"}
+    found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
+                           members=args.members, limit=args.limit, data_dir=args.data_dir,
+                           progress=_progress(args), command=command(args.told), **given)
+    from benn_fpga.sw import report
+    if files:
+        report.write(found, files["json"], args.force)
+        report.draw(found, files["svg"], args.force)
+    return Outcome({**found.describe(), "files": files},
+                   tables.experiment(found, report.HELD, files))
+
+
+def info(args):
+    from benn_fpga import api
+    model = api.load(args.model)
+    data = {
+        "model": args.model,
+        "model_sha256": model.digest(),
+        "file_bytes": os.path.getsize(args.model),
+        "encoder": {**model.encoder.describe(), "levels": model.encoder.levels,
+                    "outputs": model.encoder.outputs},
+        "layers": [layer.describe() for layer in model.layers],
+        "classes": model.classes,
+        "members": len(model.members),
+        "vote": model.vote,
+        "vote_weights": [member.vote_weight for member in model.members],
+        "weight_bits": model.weight_bits,
+        "provenance": model.provenance,
+    }
+    return Outcome(data, tables.info(model, data))
+
+
+def pick(args):
+    from benn_fpga import api
+    model = api.pick(args.model, args.members, args.output, force=args.force)
+    data = {"model": args.output, "model_sha256": model.digest(), "members": len(model.members),
+            "weight_bits": model.weight_bits}
+    return Outcome(data, tables.picked(args.model, data))
+
+
+def evaluate(args):
+    from benn_fpga import api
+    if args.plot is not None:
+        _check_plot(args, args.model)
+    result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
+                      data_dir=args.data_dir, progress=_progress(args))
+    title = f"{args.model} on {result.frames} {args.split} frames of {args.dataset}"
+    if args.plot is not None:
+        from benn_fpga.sw import report
+        found = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
+                            data_dir=args.data_dir, progress=False)
+        report.draw_analysis(found, {}, title, args.plot, args.force)
+    return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
+                    **asdict(result)}, tables.evaluation(title, result),
+                   note=_other_data(args, result))
+
+
+def _other_data(args, result):
+    if result.same_data is not False:
+        return None
+    return (f"{args.dataset} is not the data that the model was trained on; floats become bytes by "
+            f"the range of x_train, so they mean the same only if that range is the same")
+
+
+def _folding(args, model):
+    from benn_fpga import api
+    from benn_fpga.plan.folding import bottleneck
+    from benn_fpga.plan.plan import plan
+    if args.target_fps is not None and args.clock is None:
+        raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
+    if args.fold is not None:
+        return folding_file.read(args.fold, model, parallel=args.parallel, bus=args.bus)
+    cycles = args.cycles
+    if args.target_fps is not None:
+        cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
+        folding = api.fastest(model, parallel=args.parallel, bus=args.bus or 64)
+        least = plan(model, folding).schedule.cycles_per_frame
+        if cycles < least:
+            stage, _ = bottleneck(model, folding)
+            where, cure = tables.place(stage, model), ", or widen --bus"
+            if stage.startswith("layer"):
+                cure = ", or run more members in --parallel" * (folding.rounds(model) > 1)
+            raise BennError(
+                f"{args.target_fps:g} frames per second can not be met at {args.clock:g} MHz: "
+                f"a frame takes at least {least} cycles ({where}), so at most "
+                f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
+                f"raise --clock{cure}")
+    return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
+                              cycles=cycles)
+
+
+def generate(args):
+    from benn_fpga import api
+    model = api.load(args.model)
+    design = api.generate(model, args.output, folding=_folding(args, model), force=args.force,
+                          progress=_progress(args))
+    manifest, predicted = design.manifest, design.manifest["predicted"]
+    memory = manifest["memory_bits"]
+    data = {
+        "directory": args.output,
+        "verilog": os.path.join(args.output, design.verilog.name),
+        "verilog_bytes": design.verilog.stat().st_size,
+        "verilog_sha256": manifest["verilog_sha256"],
+        "model_sha256": manifest["model_sha256"],
+        "folding": manifest["folding"],
+        "xnor_lanes": manifest["xnor_lanes"],
+        "xnor_gates": manifest["xnor_gates"],
+        "weight_bits": model.weight_bits,
+        "memory_bits": memory["constants"],
+        "buffer_bits": memory["buffers"],
+        "register_bits": memory["registers"],
+        "nodes": manifest["nodes"],
+        "block_ram": manifest["block_ram"],
+        **predicted,
+    }
+    if args.clock is not None:
+        data["frames_per_second"] = args.clock * 1e6 / predicted["cycles_per_frame"]
+    return Outcome(data, tables.design(design, data, args.clock))
+
+
+def simulate(args):
+    from benn_fpga import api
+    result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
+                          data_dir=args.data_dir, layers=args.layers, waves=args.waves,
+                          keep=args.keep, force=args.force, progress=_progress(args))
+    title = f"{args.design} on {args.split} frames of {args.dataset}"
+    return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
+                    "waves": args.waves, **asdict(result)},
+                   tables.simulation(title, result, args.layers), result.failure,
+                   _other_data(args, result))
+
+
+def doctor(args):
+    from benn_fpga.cli import doctor as clinic
+    tools = clinic.examine()
+    commands = clinic.commands(tools)
+    missing = [tool.name for tool in tools if not tool.found]
+    data = {
+        "tools": [{**asdict(tool), "found": tool.found} for tool in tools],
+        "commands": {name: {"works": not lacks, "missing": lacks}
+                     for name, lacks in commands.items()},
+    }
+    return Outcome(data, tables.doctor(tools, commands),
+                   f"missing or too old: {', '.join(missing)}" if missing else None)
+
+
+VERBS = {"train": train, "experiment": experiment, "info": info, "eval": evaluate, "pick": pick,
+         "generate": generate, "simulate": simulate, "doctor": doctor}
