@@ -60,8 +60,8 @@ class Hardware:
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("d") / "d"
-    return folder.write(folder, "", folder.describe(MODEL, FOLDING), MODEL)
+    target = tmp_path_factory.mktemp("d") / "d"
+    return folder.write(target, "", folder.describe(MODEL, FOLDING), MODEL)
 
 
 @pytest.fixture
