@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from benn_fpga.errors import BennError
 
-__all__ = ["alone", "check_apart", "check_file", "check_folder", "check_new", "is_full", "umask",
-           "write_atomically"]
+__all__ = ["alone", "check_apart", "check_file", "check_folder", "check_new", "is_full",
+           "new_folder", "write_atomically"]
 
 
 def check_file(path: str | Path, force: bool = False) -> None:
@@ -87,12 +88,12 @@ def write_atomically(path, content, force=False):
     target = _real(path)
     if not force:
         check_new(path)
+    temporary = _unused(target.parent, f".{target.name}.")
     try:
-        fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        file = open(temporary, "xb")
         try:
-            with os.fdopen(fd, "wb") as file:
+            with file:
                 file.write(content)
-            os.chmod(temporary, 0o666 & ~umask())
             os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
@@ -120,8 +121,15 @@ def alone(folder):
         os.close(handle)
 
 
-def umask() -> int:
-    """The bits that new files of this process do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def new_folder(place: str | Path, prefix: str) -> Path:
+    """Make a folder in ``place`` whose name starts with ``prefix``; return its path.
+
+    Unlike one of tempfile, it has the permissions of any folder that the user makes.
+    """
+    path = _unused(place, prefix)
+    path.mkdir()
+    return path
+
+
+def _unused(place: str | Path, prefix: str) -> Path:
+    return Path(place) / f"{prefix}{secrets.token_hex(8)}"

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +14,7 @@ from cocotb_tools.runner import Verilator
 
 from benn_fpga import cache
 from benn_fpga.errors import BennError
-from benn_fpga.output import alone, umask
+from benn_fpga.output import alone, new_folder
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.sim.verilator import compiler, toolchain
 
@@ -90,9 +89,8 @@ def build(verilog, directory, *, waves=False):
         stamp = directory / _STAMP
         if stamp.is_file() and stamp.read_text() == key.hexdigest():
             return False
-        staging = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f"{directory.name}."))
+        staging = new_folder(directory.parent, f"{directory.name}.")
         try:
-            staging.chmod(0o777 & ~umask())
             _compile(found, verilog, staging, waves)
             (staging / _STAMP).write_text(key.hexdigest())
             shutil.rmtree(directory, ignore_errors=True)

@@ -2,13 +2,13 @@
 
 import json
 import shutil
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from benn_fpga.errors import BennError
+from benn_fpga.output import new_folder
 from benn_fpga.plan.answer import answer_keep, answer_size
 
 __all__ = ["KEPT", "place", "tell", "workspace"]
@@ -31,7 +31,7 @@ def place(directory):
 @contextmanager
 def workspace(folder, keep=False):
     """A folder for one run; it becomes ``KEPT`` on request, and stays if a bench failed."""
-    work = Path(tempfile.mkdtemp(dir=folder, prefix="run.")).resolve()
+    work = new_folder(folder, "run.").resolve()
     try:
         yield work
     except BennError:

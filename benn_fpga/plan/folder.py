@@ -11,7 +11,7 @@ from typing import Any
 
 from benn_fpga import modelfile
 from benn_fpga.errors import BennError
-from benn_fpga.output import umask
+from benn_fpga.output import new_folder
 from benn_fpga.plan.manifest import TOP, describe
 from benn_fpga.spec import Ensemble, Folding
 
@@ -95,8 +95,7 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
     staging = None
     try:
         place = directory if directory.is_dir() else directory.parent
-        staging = Path(tempfile.mkdtemp(dir=place, prefix=f".{directory.name}."))
-        staging.chmod(0o777 & ~umask())
+        staging = new_folder(place, f".{directory.name}.")
         (staging / VERILOG).write_text(verilog)
         modelfile.save(model, staging / MODEL)
         (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")

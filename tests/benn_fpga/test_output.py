@@ -3,7 +3,7 @@ import os
 import pytest
 
 from benn_fpga.errors import BennError
-from benn_fpga.output import check_file, write_atomically
+from benn_fpga.output import check_file, new_folder, write_atomically
 
 
 def test_what_is_not_a_file_is_left_alone(tmp_path):
@@ -43,3 +43,17 @@ def test_a_link_is_followed(tmp_path, exists):
     write_atomically(link, b"new", force=True)
     assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
     assert os.listdir(tmp_path / "there") == ["f"]
+
+
+def test_permissions_follow_the_umask_which_is_not_touched(tmp_path, monkeypatch):
+    """Another thread would make its files with the umask that is set meanwhile."""
+    umask = os.umask
+    before = umask(0o027)
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("set"))
+    try:
+        write_atomically(tmp_path / "f", b"")
+        new_folder(tmp_path, "d.")
+    finally:
+        umask(before)
+    assert {path.name[0]: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == \
+        {"f": 0o640, "d": 0o750}
