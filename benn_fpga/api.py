@@ -113,8 +113,8 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     except KeyboardInterrupt:
         if kept is None or not os.path.exists(kept):
             raise
-        raise Interrupted(f"interrupted; what was trained is in {kept}: go on with --resume, "
-                          f"or remove it") from None
+        raise Interrupted(f"interrupted; what was trained is in {kept}: go on with "
+                          f"`resume=True`, or remove it") from None
     if path is not None:
         model.save(path, force)
         checkpoint.remove(kept)

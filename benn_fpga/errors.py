@@ -1,4 +1,8 @@
-"""The errors a user can cause or cure; the command line prints them as one line."""
+"""The errors a user can cause or cure; the command line prints them as one line.
+
+A message names parameters as Python does, in backquotes: `bits`, `force=True`. The command line
+shows them as its options: --bits, --force.
+"""
 
 __all__ = ["BennError", "Interrupted", "Mismatch", "MissingExtra"]
 

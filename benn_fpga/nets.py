@@ -107,13 +107,13 @@ def kind(name, *, bits=None, wbits=None, abits=None):
         raise BennError(f"Kind must be one of {', '.join((*KINDS, *RIVALS))}, not {name!r}")
     for key, value in (("bits", bits), ("wbits", wbits), ("abits", abits)):
         if key in needs and value is None:
-            raise BennError(f"Kind {name} needs --{key}, the number of bits, 1 to {MAX_BITS}")
+            raise BennError(f"Kind {name} needs `{key}`, the number of bits, 1 to {MAX_BITS}")
         if key not in needs and value is not None:
-            takes = f"it takes {' and '.join(f'--{key}' for key in needs)}" if needs else \
+            takes = f"it takes {' and '.join(f'`{key}`' for key in needs)}" if needs else \
                 "its bits are fixed"
-            raise BennError(f"Kind {name} takes no --{key}: {takes}")
+            raise BennError(f"Kind {name} takes no `{key}`: {takes}")
         if value is not None and not (type(value) is int and 1 <= value <= MAX_BITS):
-            raise BennError(f"--{key} must be a whole number from 1 to {MAX_BITS}, not {value!r}")
+            raise BennError(f"`{key}` must be a whole number from 1 to {MAX_BITS}, not {value!r}")
     wbits, abits = wbits or bits or 1, abits or bits or 1
     return {
         "ab": lambda: Kind(name),

@@ -37,7 +37,7 @@ def check_file(path: str | Path, force: bool = False) -> None:
 def check_new(path: str | Path) -> None:
     """Raise if there is something at ``path``: what it is worth, only the user knows."""
     if os.path.exists(path):
-        raise BennError(f"{path} exists; give another name, or --force to replace it")
+        raise BennError(f"{path} exists; give another name, or `force=True` to replace it")
 
 
 def check_apart(files: Mapping[str, str | Path | None]) -> None:

@@ -64,7 +64,7 @@ def read(name, stems, data_dir=None, show=None):
     given = data_dir or os.environ.get("BENN_DATA")
     folder = Path(given) if given else _cache()
     if given and not folder.is_dir():
-        raise BennError(f"data folder {folder} does not exist; give --data-dir or BENN_DATA "
+        raise BennError(f"data folder {folder} does not exist; give `data_dir` or BENN_DATA "
                         f"another, or neither to download")
     folders = (folder / name, folder)
     if not given and not _found(folders, name, stems):
@@ -74,7 +74,7 @@ def read(name, stems, data_dir=None, show=None):
     found = _found(folders, name, stems)
     if not found:
         raise BennError(f"{name}: {stems[0]}.gz is not in {folders[0]} nor in {folder}; put it "
-                        f"there, or leave out --data-dir and BENN_DATA to download it")
+                        f"there, or leave out `data_dir` and BENN_DATA to download it")
     return found()
 
 
@@ -143,7 +143,7 @@ def download(url, path, sha256, show=None):
             pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=fetch)
     except RequestException as error:
         raise BennError(f"can not download {url} ({_reason(error)}); get it on another machine and "
-                        f"give its folder with --data-dir or BENN_DATA") from None
+                        f"give its folder with `data_dir` or BENN_DATA") from None
     except OSError as error:
         raise BennError(f"can not write to {path.parent}: {error.strerror or error}; "
                         f"set XDG_CACHE_HOME") from None

@@ -117,7 +117,7 @@ def restore(tensors, network, optimizer=None):
 
 
 def diverged(lr):
-    return BennError(f"training diverged with a learning rate of {lr:g}; lower --lr")
+    return BennError(f"training diverged with a learning rate of {lr:g}; lower `lr`")
 
 
 def fit(network, inputs, loss, orders, *, epochs, lr, batch, moves=None, teacher=None, start=0,

@@ -5,6 +5,7 @@ import sys
 import time
 
 from benn_fpga.cli import console, guard, parser, verbs
+from benn_fpga.errors import BennError
 
 __all__ = ["main"]
 
@@ -14,7 +15,11 @@ def main(argv=None):
     def run():
         args = parser.build().parse_args(argv)
         args.told = (sys.argv[1:] if argv is None else list(argv))[1:]
-        return _run(args)
+        try:
+            return _run(args)
+        except BennError as error:
+            error.args = (parser.with_options(str(error), args),)
+            raise
     return guard.guard(parser.PROGRAM, run, "interrupted; nothing was written")
 
 

@@ -1,6 +1,7 @@
 """What may be typed: the verbs of the command line and their options."""
 
 import argparse
+import re
 from dataclasses import astuple, fields
 
 from benn_fpga import __version__
@@ -20,7 +21,7 @@ from benn_fpga.presets import (
     Defaults,
 )
 
-__all__ = ["PROGRAM", "build", "command"]
+__all__ = ["PROGRAM", "build", "command", "with_options"]
 
 PROGRAM = "benn-fpga"
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
@@ -237,6 +238,14 @@ def build():
 
     verb("doctor", "show which tools are there and what to install")
     return top
+
+
+def with_options(text, args):
+    """A message, in which the library names parameters in backquotes, with the options of ``args``.
+    """
+    def option(found):
+        return f"--{found[1].replace('_', '-')}" if found[1] in args else found[0]
+    return re.sub(r"`(\w+)(?:=True)?`", option, text)
 
 
 def command(told):

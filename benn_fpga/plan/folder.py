@@ -39,11 +39,11 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False) ->
     ``force``; call it before the long work."""
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
-        raise BennError(f"{directory} is a file; give a folder with -o")
+        raise BennError(f"{directory} is a file; give a folder")
     if directory.is_dir() and any(directory.iterdir()) and not force \
             and not (directory / MANIFEST).is_file():
         raise BennError(f"{directory} is not empty and holds no design; "
-                        f"give another folder, or --force to write there anyway")
+                        f"give another folder, or `force=True` to write there anyway")
     if not force:
         _check_loss(directory, model)
     place = directory if directory.is_dir() else directory.parent
@@ -59,7 +59,7 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False) ->
 def _check_loss(directory: Path, model: Ensemble) -> None:
     """Raise if a design of ``model`` would replace what cannot be generated again: another model,
     of which this may be the only copy, or Verilog that somebody has changed."""
-    again = "give another folder, or --force to replace it"
+    again = "give another folder, or `force=True` to replace it"
     old, verilog = directory / MODEL, directory / VERILOG
     if old.exists() and not _is_same(old, model):
         raise BennError(f"{directory} holds the design of another model; {again}")

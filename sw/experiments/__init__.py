@@ -52,13 +52,9 @@ def check(name, given):
     takes = EXPERIMENTS[name] if name in WITHOUT_DATA else (*DATA_OPTIONS, *EXPERIMENTS[name])
     for option in given:
         if option not in takes:
-            known = ", ".join(map(_flag, takes)) or "none of them"
-            raise BennError(f"Experiment {name} does not take {_flag(option)}; of the options of "
+            known = ", ".join(f"`{option}`" for option in takes) or "none of them"
+            raise BennError(f"Experiment {name} does not take `{option}`; of the options of "
                             f"data and training it takes {known}")
-
-
-def _flag(option):
-    return f"--{option.replace('_', '-')}"
 
 
 def run(name, study, command=""):

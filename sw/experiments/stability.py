@@ -23,7 +23,7 @@ def _epochs(study):
     if given is None:
         return max(BEFORE + LAST, study.weak["epochs"])
     if given < LAST:
-        raise BennError(f"Experiment stability looks at the last {LAST} epochs; --epochs must be "
+        raise BennError(f"Experiment stability looks at the last {LAST} epochs; `epochs` must be "
                         f"at least {LAST}, not {given}")
     return given
 

@@ -1,3 +1,4 @@
+import ast
 import dataclasses
 import errno
 import json
@@ -6,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from benn_fpga.plan.folder import read
 from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.spec import VOTES
 
+ROOT = Path(__file__).resolve().parents[2]
 MODEL = draw.random_model(np.random.default_rng(0), members=2, shape=(6,), hidden=(4,), classes=3,
                           raw_bits=8)
 
@@ -127,6 +130,52 @@ def test_help_is_fast(here):
 ])
 def test_wrong_use(fails, message, argv):
     fails(2, message, *argv)
+
+
+@pytest.mark.train
+@pytest.mark.parametrize(("message", "argv"), [
+    ("Kind wqb needs --bits, the number of bits", ["train", "data.npz", "--kind", "wqb"]),
+    ("Kind qnn takes no --bits: it takes --wbits and --abits",
+     ["train", "data.npz", "--kind", "qnn", "--wbits", "2", "--abits", "2", "--bits", "2"]),
+    ("does not exist; give --data-dir or BENN_DATA", ["train", "mnist", "--data-dir", "no"]),
+])
+def test_parameters_of_the_library_are_options_here(fails, message, argv):
+    fails(2, message, *argv, "-o", "x.benn", "--json")
+
+
+def test_only_parameters_become_options():
+    args = Namespace(bits=None, data_dir=None, force=False)
+    text = "`bits`, `data_dir`, `force=True`; `path`, `benn-fpga train`, bits, `force=False`"
+    assert cli.parser.with_options(text, args) == \
+        "--bits, --data-dir, --force; `path`, `benn-fpga train`, bits, `force=False`"
+
+
+def options():
+    """Of all verbs, by name."""
+    verbs = cli.parser.build()._subparsers._group_actions[0].choices
+    return {name: {option for action in verb._actions for option in action.option_strings}
+            for name, verb in verbs.items()}
+
+
+def messages():
+    """The texts of the library that are no docstrings, with the file of each."""
+    for path in (path for part in ("benn_fpga", "hw", "sim", "sw")
+                 for path in (ROOT / part).rglob("*.py") if path.parent.name != "cli"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        docs = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        yield from ((path.name, node.value) for node in nodes
+                    if isinstance(node, ast.Constant) and node not in docs
+                    and isinstance(node.value, str) and " " in node.value)
+
+
+def test_the_library_speaks_of_parameters():
+    """Not of options; and those that it names are options of some verb."""
+    known = set.union(*options().values())
+    found = list(messages())
+    assert [text for text in found if known & set(re.findall("--[a-z-]+", text[1]))] == []
+    named = {name for _, text in found for name in re.findall(r"`(\w+)(?:=True)?`", text)}
+    assert {"force", "lr", "data_dir"} <= named
+    assert {f"--{name.replace('_', '-')}" for name in named} <= known
 
 
 def test_info(data):
@@ -280,7 +329,7 @@ def test_the_slowest_rate_is_the_smallest_design(data):
     ("off.json: PE 3 must divide the 4 outputs of layer 0 (dense); nearest: 2 or 4",
      ["--fold", "off.json"]),
     ("off.json says bus 16, but --bus 8; leave out one", ["--fold", "off.json", "--bus", "8"]),
-    ("m.benn is a file; give a folder with -o", ["-o", "m.benn"]),
+    ("m.benn is a file; give a folder", ["-o", "m.benn"]),
     (". is not empty and holds no design", ["-o", "."]),
 ])
 def test_generate_refuses(fails, here, message, options):
@@ -548,10 +597,11 @@ def filled(here):
 
 
 def test_every_output_is_known():
-    verbs = cli.parser.build()._subparsers._group_actions[0].choices
     writes = {"--output", "--plot", "--waves", "--keep"}
-    assert {(name, option) for name, verb in verbs.items() for action in verb._actions
-            for option in writes & set(action.option_strings)} == set(REPLACED)
+    assert {(verb, option) for verb, found in options().items()
+            for option in writes & found} == set(REPLACED)
+    assert {verb for verb, _ in REPLACED} == \
+        {verb for verb, found in options().items() if "--force" in found}
 
 
 @pytest.mark.parametrize("output", REPLACED, ids=" ".join)

@@ -65,7 +65,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
 def test_other_files_are_not_written_over(tmp_path):
     (tmp_path / "thesis.tex").touch()
-    refuses("is not empty and holds no design; give another folder, or --force",
+    refuses("is not empty and holds no design; give another folder, or `force=True`",
             designs.write, tmp_path, "", MANIFEST, MODEL)
     designs.write(tmp_path, "", MANIFEST, MODEL, force=True)
     assert (tmp_path / "thesis.tex").exists()
@@ -73,7 +73,7 @@ def test_other_files_are_not_written_over(tmp_path):
 
 def test_a_changed_design_is_left_alone(folder):
     (folder / "benn_top.v").write_text("module benn_top; wire x; endmodule\n")
-    refuses("benn_top.v has changed since it was generated; give another folder, or --force",
+    refuses("benn_top.v has changed since it was generated; give another folder, or `force=True`",
             designs.check_target, folder, MODEL)
     designs.check_target(folder, MODEL, force=True)
 
@@ -86,7 +86,7 @@ def test_a_design_with_a_damaged_manifest_is_left_alone(folder, content):
 
 def test_a_model_is_left_alone(folder):
     other = dataclasses.replace(MODEL, vote="hard")
-    refuses("d holds the design of another model; give another folder, or --force",
+    refuses("d holds the design of another model; give another folder, or `force=True`",
             designs.check_target, folder, other)
     (folder / "model.benn").write_bytes(b"damaged")
     refuses("d holds the design of another model", designs.check_target, folder, MODEL)
@@ -94,7 +94,7 @@ def test_a_model_is_left_alone(folder):
 
 def test_target_is_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("is a file; give a folder with -o", designs.check_target, tmp_path / "f", MODEL)
+    refuses("is a file; give a folder", designs.check_target, tmp_path / "f", MODEL)
 
 
 def test_target_below_a_file(tmp_path):

@@ -108,13 +108,13 @@ def test_bits_of_every_kind(net, name):
      lambda: nets.kind("ib").check_encoder("threshold", CIFAR)),
     ("Kind aqb reads inputs of 2 bit, but encoder threshold gives 1; use planes:2, or another kind",
      lambda: nets.kind("aqb", bits=2).check_encoder("threshold", CIFAR)),
-    ("Kind dorefa takes no --wbits: it takes --bits",
+    ("Kind dorefa takes no `wbits`: it takes `bits`",
      lambda: nets.kind("dorefa", bits=2, wbits=1)),
-    ("Kind ab takes no --bits: its bits are fixed", lambda: nets.kind("ab", bits=2)),
-    ("Kind wqb needs --bits, the number of bits, 1 to 8", lambda: nets.kind("wqb")),
-    ("Kind qnn takes no --bits: it takes --wbits and --abits",
+    ("Kind ab takes no `bits`: its bits are fixed", lambda: nets.kind("ab", bits=2)),
+    ("Kind wqb needs `bits`, the number of bits, 1 to 8", lambda: nets.kind("wqb")),
+    ("Kind qnn takes no `bits`: it takes `wbits` and `abits`",
      lambda: nets.kind("qnn", bits=2)),
-    ("--bits must be a whole number from 1 to 8, not 9", lambda: nets.kind("aqb", bits=9)),
+    ("`bits` must be a whole number from 1 to 8, not 9", lambda: nets.kind("aqb", bits=9)),
 ])
 def test_wrong_names(message, make):
     with pytest.raises(BennError) as caught:

@@ -22,7 +22,7 @@ def test_a_read_only_file_is_left_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("function", [check_file, lambda path: write_atomically(path, b"new")])
 def test_what_is_there_is_left_alone(tmp_path, function):
     (tmp_path / "f").write_bytes(b"old")
-    with pytest.raises(BennError, match="f exists; give another name, or --force to replace it"):
+    with pytest.raises(BennError, match="f exists; give another name, or `force=True`"):
         function(tmp_path / "f")
     assert (tmp_path / "f").read_bytes() == b"old"
 

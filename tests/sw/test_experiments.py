@@ -74,12 +74,12 @@ def test_names_are_those_of_the_command_line():
 
 
 @pytest.mark.parametrize(("name", "given", "words"), [
-    ("theory", {"net": "tfc"}, "theory does not take --net; .* none of them"),
-    ("theory", {"members": 3}, "theory does not take --members"),
-    ("theory", {"data_dir": "x"}, "theory does not take --data-dir"),
-    ("bits-or-networks", {"members": 3}, "bits-or-networks does not take --members"),
-    ("bit-width", {"kind": "ib"}, "bit-width does not take --kind; .* --net, --width, --epochs"),
-    ("compression", {"width": 0.5}, "compression does not take --width"),
+    ("theory", {"net": "tfc"}, "theory does not take `net`; .* none of them"),
+    ("theory", {"members": 3}, "theory does not take `members`"),
+    ("theory", {"data_dir": "x"}, "theory does not take `data_dir`"),
+    ("bits-or-networks", {"members": 3}, "bits-or-networks does not take `members`"),
+    ("bit-width", {"kind": "ib"}, "bit-width does not take `kind`; .* `net`, `width`, `epochs`"),
+    ("compression", {"width": 0.5}, "compression does not take `width`"),
 ])
 def test_options_that_an_experiment_sets_itself(name, given, words):
     with pytest.raises(BennError, match=f"Experiment {words}"):
@@ -142,7 +142,7 @@ def test_every_option_is_tried():
 
 
 def test_stability_refuses_fewer_epochs_than_it_looks_at(digits):
-    with pytest.raises(BennError, match="last 3 epochs; --epochs must be at least 3, not 2"):
+    with pytest.raises(BennError, match="last 3 epochs; `epochs` must be at least 3, not 2"):
         experiments.run("stability", quick(digits, epochs=2))
 
 

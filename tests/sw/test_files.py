@@ -116,7 +116,7 @@ def test_download_with_a_wrong_checksum_leaves_no_file(home, url, tmp_path):
     assert cached(tmp_path) == []
 
 
-CURE = "; get it on another machine and give its folder with --data-dir or BENN_DATA"
+CURE = "; get it on another machine and give its folder with `data_dir` or BENN_DATA"
 
 
 def test_download_that_fails(home, url, tmp_path):
@@ -178,12 +178,12 @@ def test_environment_names_the_folder(home, monkeypatch):
 def test_a_given_folder_is_not_downloaded_to(home, tmp_path):
     assert message(tmp_path) == (
         f"small: a.bin.gz is not in {tmp_path}/small nor in {tmp_path}; put it there, or leave "
-        "out --data-dir and BENN_DATA to download it")
+        "out `data_dir` and BENN_DATA to download it")
 
 
 def test_missing_folder(home, tmp_path):
     assert message(tmp_path / "no") == (
-        f"data folder {tmp_path}/no does not exist; give --data-dir or BENN_DATA another, or "
+        f"data folder {tmp_path}/no does not exist; give `data_dir` or BENN_DATA another, or "
         "neither to download")
 
 

@@ -346,7 +346,7 @@ def test_interrupt_passes_out(digits, together):
     ({"lr": float("nan")}, "Learning rate must be a positive number, not nan"),
     ({"net": "vgg"}, "Network must be tfc, sfc, lfc, nin, cnv, lenet, alexnet, resnet18 or "
       "mlp:WIDTH,WIDTH,..., not 'vgg'"),
-    ({"kind": "wqb", "bits": 9}, "--bits must be a whole number from 1 to 8, not 9"),
+    ({"kind": "wqb", "bits": 9}, "`bits` must be a whole number from 1 to 8, not 9"),
 ])
 def test_wrong_options(digits, options, message):
     with pytest.raises(BennError) as caught:
@@ -363,4 +363,4 @@ def test_rows_of_features_are_not_moved(digits):
 def test_divergence(digits):
     with pytest.raises(BennError) as caught:
         train(digits, "mlp:9", members=1, epochs=2, lr=1e300)
-    assert str(caught.value) == "training diverged with a learning rate of 1e+300; lower --lr"
+    assert str(caught.value) == "training diverged with a learning rate of 1e+300; lower `lr`"
