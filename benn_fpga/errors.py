@@ -8,19 +8,22 @@ __all__ = ["BennError", "Interrupted", "Mismatch", "MissingExtra"]
 
 
 class BennError(Exception):
-    """Wrong use or bad input. The message is one line: what, where, what to do. Exit code 2."""
+    """A usage error, bad input or a missing tool. The message is one line: what, where, what to do.
+
+    Exit code 2.
+    """
 
     exit_code = 2
 
 
 class Interrupted(BennError):
-    """Ctrl-C in work that can be taken up again."""
+    """Ctrl-C in work that can be taken up again. Exit code 130."""
 
     exit_code = 130
 
 
 class Mismatch(BennError):
-    """The run was fine and the answer is no: two things that must be equal are not. Exit code 1."""
+    """It ran, but a check failed: two things that must be equal are not. Exit code 1."""
 
     exit_code = 1
 

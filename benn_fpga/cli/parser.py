@@ -24,6 +24,8 @@ from benn_fpga.presets import (
 __all__ = ["PROGRAM", "build", "command", "with_options"]
 
 PROGRAM = "benn-fpga"
+EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
+              "130 interrupted")
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
 
 
@@ -95,14 +97,15 @@ def _experiments():
 
 def build():
     """The parser of the whole command line; ``verb`` of what it parses is the command."""
-    top = _Parser(prog=PROGRAM, allow_abbrev=False,
+    top = _Parser(prog=PROGRAM, allow_abbrev=False, epilog=EXIT_CODES,
                   description="Binary ensemble neural networks from PyTorch to FPGA, bit for bit.")
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="COMMAND", required=True)
 
     def verb(name, text, epilog=None):
         sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".",
-                               epilog=epilog, allow_abbrev=False,
+                               epilog=f"{epilog}\n\n{EXIT_CODES}" if epilog else EXIT_CODES,
+                               allow_abbrev=False,
                                formatter_class=argparse.RawDescriptionHelpFormatter)
         sub.add_argument("--json", action="store_true",
                          help="print one JSON object, no tables and no progress")

@@ -77,11 +77,12 @@ def test_version(run):
     assert run("--version") == (0, f"benn-fpga {benn_fpga.__version__}\n", "")
 
 
-@pytest.mark.parametrize("verb", ["train", "info", "eval", "generate", "simulate", "doctor"])
+@pytest.mark.parametrize("verb", sorted(cli.verbs.VERBS))
 def test_every_verb_has_help_and_json(run, verb):
     code, out, err = run(verb, "--help")
     assert (code, err) == (0, "")
     assert "--json" in out
+    assert "1 ran but a check failed, 2 usage error or missing tool, 130 interrupted" in out
 
 
 def test_help_of_train_states_the_defaults(run):
