@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from benn_fpga.errors import BennError
 
 __all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
-           "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
-           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "spelled", "whole_number"]
+           "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES",
+           "SPLITS", "WITHOUT_DATA", "Defaults", "defaults", "encoder", "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
@@ -17,6 +17,7 @@ ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
 SCHEDULES = ("indep", "seq")
 REWEIGHTS = ("sample", "loss")
 MEMBERS = 8
+LEVELS = 6  # of a thermometer where neither the user nor the data set says
 
 MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
 NETS = (*MLPS, "nin", "cnv", "lenet", "alexnet", "resnet18")
@@ -89,9 +90,14 @@ def defaults(dataset, high):
     return DEFAULTS.get(dataset, unknown)
 
 
-def spelled(name, high):
-    """The name of an encoder for values in 0..high with its number of levels."""
-    return f"thermometer:{min(6, high)}" if name == "thermometer" else name
+def spelled(name, high, default=""):
+    """The name of an encoder for values in 0..high with its number of levels.
+
+    ``thermometer`` alone has those of ``default``, the encoder of the data set, if that is one too.
+    """
+    if name != "thermometer":
+        return name
+    return default if default.startswith("thermometer:") else f"thermometer:{min(LEVELS, high)}"
 
 
 def whole_number(text):

@@ -10,6 +10,7 @@ from benn_fpga.presets import (
     ENSEMBLES,
     EXPERIMENTS,
     KINDS,
+    LEVELS,
     MEMBERS,
     MLPS,
     NETS,
@@ -143,7 +144,8 @@ def build():
         sub.add_argument("-k", "--members", metavar="K", type=_count,
                          help=f"number of networks (default: {MEMBERS})")
         sub.add_argument("--encoder",
-                         help="threshold[:VALUE], thermometer:LEVELS or planes[:BITS]")
+                         help="threshold[:VALUE], thermometer[:LEVELS] or planes[:BITS]; LEVELS: "
+                              f"those of the data set's default if it has any, else {LEVELS}")
         sub.add_argument("--epochs", metavar="N", type=_count,
                          help="times that training sees the data")
         sub.add_argument("--lr", metavar="STEP", type=_positive, help="learning rate at the start")

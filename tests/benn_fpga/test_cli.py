@@ -378,6 +378,14 @@ def test_train(data, here):
 
 
 @pytest.mark.train
+def test_thermometer_alone(run):
+    code, _, _ = run("train", "data.npz", "-o", "t.benn", "--net", "mlp:", "--epochs", "1",
+                     "--encoder", "thermometer")
+    model = api.load("t.benn")
+    assert (code, model.encoder.levels, model.provenance["encoder"]) == (0, 6, "thermometer:6")
+
+
+@pytest.mark.train
 def test_train_compares_and_draws(data, here):
     found = data("train", "data.npz", "-o", "t.benn", "--net", "mlp:4", "-k", "2", "--epochs", "1",
                  "--compare", "--plot", "k.svg")

@@ -37,6 +37,13 @@ def test_what_is_chosen(settings, expected):
     assert {key: getattr(found, key) for key in expected} == expected
 
 
+@pytest.mark.parametrize(("dataset", "high", "levels"), [
+    ("fashion-mnist", 255, 4), ("mnist", 255, 6), ("mine.npz", 255, 6), ("bits.npz", 1, 1)])
+def test_a_thermometer_alone_has_the_levels_of_the_data_set(dataset, high, levels):
+    found = Settings(encoder="thermometer").resolve(SimpleNamespace(name=dataset, high=high))
+    assert found.encoder == f"thermometer:{levels}"
+
+
 def test_unknown_options_list_the_known_ones():
     with pytest.raises(BennError, match=r"^unknown option 'layers' of training; known: net, memb"):
         api.train("digits", layers=3)
