@@ -9,12 +9,9 @@ from benn_fpga.cli.parser import PROGRAM, command
 from benn_fpga.errors import BennError, Interrupted
 from benn_fpga.output import check_apart, check_file, check_folder
 from benn_fpga.presets import FLOATS
+from benn_fpga.settings import OPTIONS
 
 __all__ = ["VERBS", "Outcome"]
-
-_TRAINING = ("net", "ensemble", "members", "vote", "encoder", "epochs", "seed", "lr", "batch",
-             "kind", "bits", "wbits", "abits", "width", "recipe", "schedule", "reweight",
-             "augment", "distill")
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class Outcome:
 
 def _given(args):
     """Options of training that the user gave."""
-    return {name: getattr(args, name) for name in _TRAINING
+    return {name: getattr(args, name) for name in OPTIONS
             if getattr(args, name, None) is not None}
 
 
