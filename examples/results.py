@@ -81,7 +81,8 @@ def main():
     page = "\n\n".join([
         "# Results",
         "Written by `python examples/results.py` from the files in [results](results), each of "
-        "which the command named with it wrote. Accuracy is that of the exported integers on the "
+        "which the command named with it writes, with `-o docs/results --force`. Accuracy is that "
+        "of the exported integers on the "
         "test part, in percent, as mean ± standard deviation over seeds; differences are mean ± "
         "standard error, paired by seed. A claim held, or did not, if a one-sided t test at "
         "5 % shows that, divided by the number of differences that were looked at; otherwise it is "
