@@ -177,7 +177,7 @@ def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
     model = _model(model)
     check_file(path, force)
     if not 1 <= members <= len(model.members):
-        raise BennError(f"the first {members} can not be picked of {len(model.members)} members")
+        raise BennError(f"the first {members} cannot be picked of {len(model.members)} members")
     origin = {key: value for key, value in model.provenance.items() if key != "scores"}
     picked = replace(model, members=model.members[:members], provenance={
         **origin, "picked": {"members": members, "model_sha256": model.digest()}})

@@ -23,8 +23,8 @@ def once(folder, make):
     """Return ``folder``; if it is not there, ``make`` fills a new folder that becomes it.
 
     It appears by a rename, so it is whole, also if several processes ask at once (they wait for
-    the first, where the file system has locks) or if one is killed. Raises `OSError` if it can
-    not be written, and whatever ``make`` raises.
+    the first, where the file system has locks) or if one is killed. Raises `OSError` if it
+    cannot be written, and whatever ``make`` raises.
     """
     if folder.is_dir():
         return folder

@@ -52,7 +52,7 @@ class Result:
 
 
 def check_input(encoder: Encoder, x: npt.ArrayLike) -> np.ndarray:
-    """Raw values as uint8 (frames, values); raise if they can not be streamed to this encoder."""
+    """Raw values as uint8 (frames, values); raise if they cannot be streamed to this encoder."""
     x = np.asarray(x)
     if x.dtype.kind not in "iu":
         raise BennError(f"Inputs must be integers in 0..{(1 << encoder.bits) - 1}, not {x.dtype}")

@@ -49,7 +49,7 @@ def load(path: str | Path) -> Ensemble:
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BennError(f"can not read {str(path)!r}: {reason}; "
+        raise BennError(f"cannot read {str(path)!r}: {reason}; "
                         f"give a file that `benn-fpga train` wrote") from None
     if size > _MAX_FILE:
         raise BennError(f"{path} has {size} bytes; a model file has at most {_MAX_FILE}")

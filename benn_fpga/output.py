@@ -24,7 +24,7 @@ def check_file(path: str | Path, force: bool = False) -> None:
     if path.exists() and not path.is_file():
         raise BennError(f"{path} is not a regular file; give the name of a file")
     if path.exists() and not os.access(path, os.W_OK):
-        raise BennError(f"can not write {path}: it is read-only; give another name or chmod it")
+        raise BennError(f"cannot write {path}: it is read-only; give another name or chmod it")
     if not force:
         check_new(path)
     try:
@@ -58,7 +58,7 @@ def is_full(error):
 
 def _failed(path, error):
     cure = "free some space there" if is_full(error) else "give a path in a folder you may write to"
-    return BennError(f"can not write {path}: {error.strerror}; {cure}")
+    return BennError(f"cannot write {path}: {error.strerror}; {cure}")
 
 
 def check_folder(path):
@@ -71,7 +71,7 @@ def check_folder(path):
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise BennError(f"can not write to {path}: {error.strerror}; "
+        raise BennError(f"cannot write to {path}: {error.strerror}; "
                         f"give a folder you may write to") from None
 
 

@@ -152,9 +152,9 @@ class Settings:
                                 f"frames")
             if ensemble == "logitboost" and self.reweight == "sample":
                 raise BennError("Ensemble logitboost has a weight for each class of a frame, so it "
-                                "can not draw frames by them; use reweight loss")
+                                "cannot draw frames by them; use reweight loss")
         if self.distill and ensemble == "logitboost":
-            raise BennError("Ensemble logitboost fits a step of its own, not classes; it can not "
+            raise BennError("Ensemble logitboost fits a step of its own, not classes; it cannot "
                             "distill")
 
     def _check_numbers(self):

@@ -1,4 +1,4 @@
-"""What a model and a design are: dataclasses that can not hold an invalid one."""
+"""What a model and a design are: dataclasses that cannot hold an invalid one."""
 
 import dataclasses
 import hashlib
@@ -78,7 +78,7 @@ class Encoder:
         expected = {"planes": t.shape == (1, 0), "threshold": self.levels == 1,
                     "thermometer": 1 <= self.levels <= 256}
         if not expected[self.kind]:
-            raise BennError(f"Encoder {self.kind} can not have {self.levels} levels")
+            raise BennError(f"Encoder {self.kind} cannot have {self.levels} levels")
         if t.size and (t.min() < 0 or t.max() > 1 << self.bits or (np.diff(t) < 0).any()):
             raise BennError(f"Encoder thresholds must be sorted and lie in 0..{1 << self.bits}")
 

@@ -54,7 +54,7 @@ class MatrixVectorUnit(wiring.Component):
             raise ValueError(f"Score bits must be given for the score layer only, "
                              f"not {score_bits!r}")
         if pace[1] and not stalls:
-            raise ValueError("A layer that never stops can not pause")
+            raise ValueError("A layer that never stops cannot pause")
         self._pace = pace
         self._weights = weights
         self._table = table

@@ -149,7 +149,7 @@ async def reset_at_any_moment(dut, stall):
 
 
 def _wrong_frames(frame, lanes):
-    """Frames of every kind of wrong length, by name; empty ones can not be sent."""
+    """Frames of every kind of wrong length, by name; empty ones cannot be sent."""
     size = len(frame)
     whole = (size - 1) // lanes * lanes  # all but the last beat
     cases = {

@@ -23,7 +23,7 @@ def place(directory):
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise BennError(f"can not write to {folder}: {error.strerror}; copy the design to a folder "
+        raise BennError(f"cannot write to {folder}: {error.strerror}; copy the design to a folder "
                         f"you may write to") from None
     return folder
 

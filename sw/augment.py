@@ -45,7 +45,7 @@ def moves(name, shape):
     if len(shape) != 3:
         raise BennError(f"Augment moves images, but the data are rows of {shape[0]} features")
     if reach and reach >= min(shape[:2]):
-        raise BennError(f"Augment can not shift images of {shape[0]} x {shape[1]} by {pixels} "
+        raise BennError(f"Augment cannot shift images of {shape[0]} x {shape[1]} by {pixels} "
                         f"pixels")
     down, right = (reach or (max(1, side // _PART) if crop else 0)
                    for side in shape[:2])

@@ -89,7 +89,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     if valid is None:
         valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
     if not 1 <= valid < len(x_train):
-        raise BennError(f"{name}: {len(x_train)} training frames can not give {valid} validation "
+        raise BennError(f"{name}: {len(x_train)} training frames cannot give {valid} validation "
                         f"frames; use more data")
     held = _draw(y_train, valid, split_seed)
     x_valid, y_valid, x_train, y_train = x_train[held], y_train[held], x_train[~held], \

@@ -104,7 +104,7 @@ def _decompressed(path):
         with opener(path, "rb") as file:
             return file.read()
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise BennError(f"can not read {path} ({error}); download it again") from None
+        raise BennError(f"cannot read {path} ({error}); download it again") from None
 
 
 def _members(archive, stems):
@@ -116,7 +116,7 @@ def _members(archive, stems):
                 if base in stems and member.isfile():
                     contents[base] = tar.extractfile(member).read()
     except (EOFError, OSError, tarfile.TarError, zlib.error) as error:
-        raise BennError(f"can not read {archive} ({error}); download it again") from None
+        raise BennError(f"cannot read {archive} ({error}); download it again") from None
     missing = [stem for stem in stems if stem not in contents]
     if missing:
         raise BennError(f"{archive} has no file {missing[0]}; download it again")
@@ -142,10 +142,10 @@ def download(url, path, sha256, show=None):
                                          hooks={"response": close})
             pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=fetch)
     except RequestException as error:
-        raise BennError(f"can not download {url} ({_reason(error)}); get it on another machine and "
+        raise BennError(f"cannot download {url} ({_reason(error)}); get it on another machine and "
                         f"give its folder with `data_dir` or BENN_DATA") from None
     except OSError as error:
-        raise BennError(f"can not write to {path.parent}: {error.strerror or error}; "
+        raise BennError(f"cannot write to {path.parent}: {error.strerror or error}; "
                         f"set XDG_CACHE_HOME") from None
     except ValueError:  # so pooch says that the hash is another
         raise BennError(f"{url} does not have SHA-256 {sha256}; nothing was stored, try again "

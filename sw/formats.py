@@ -60,7 +60,7 @@ def npz(path):
                                     f"{', '.join(NPZ_KEYS)}")
                 return [_array(path, file, key) for key in NPZ_KEYS]
     except OSError as error:
-        raise BennError(f"can not read {path}: {error.strerror or error}; "
+        raise BennError(f"cannot read {path}: {error.strerror or error}; "
                         f"give a file that numpy.savez wrote") from None
     except _DAMAGE:
         raise BennError(f"{path} is damaged; {_AGAIN}") from None

@@ -100,7 +100,7 @@ def read(path):
         found["lines"] = [Line(**item) for item in found["lines"]]
         return Report(**found)
     except OSError as error:
-        raise BennError(f"can not read {path}: {error.strerror}") from None
+        raise BennError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BennError(f"{path} is not the result of an experiment; run it again") from None
 

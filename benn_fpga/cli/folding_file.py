@@ -15,7 +15,7 @@ def read(path, model, *, parallel=None, bus=None):
         with open_regular(path) as file:
             found = json.loads(file.read(), object_pairs_hook=_once, parse_int=_short)
     except OSError as error:
-        raise BennError(f"can not read {path}: {error.strerror}; give a JSON file with PE and "
+        raise BennError(f"cannot read {path}: {error.strerror}; give a JSON file with PE and "
                         f"SIMD of each layer") from None
     except UnicodeDecodeError:
         raise BennError(f"{path} is not a text file; give a JSON file with PE and SIMD of "

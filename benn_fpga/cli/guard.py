@@ -49,7 +49,7 @@ def _drop_output():
 
 def _words(error):
     if isinstance(error, OSError):
-        where = f"can not use {error.filename}: " if error.filename else ""
+        where = f"cannot use {error.filename}: " if error.filename else ""
         cure = "check the free space in the output and temporary folders" \
             if is_full(error) else "check the permissions of the files that you named"
         return f"{where}{error.strerror or error}; {cure}"

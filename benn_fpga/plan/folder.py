@@ -52,7 +52,7 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False) ->
         with tempfile.TemporaryDirectory(dir=place, prefix=f".{directory.name}."):
             pass
     except OSError as error:
-        raise BennError(f"can not write to {place}: {error.strerror}; "
+        raise BennError(f"cannot write to {place}: {error.strerror}; "
                         f"give a folder you may write to") from None
 
 
@@ -105,7 +105,7 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
         else:
             os.rename(staging, directory)
     except OSError as error:
-        raise BennError(f"can not write to {directory}: {error.strerror}; "
+        raise BennError(f"cannot write to {directory}: {error.strerror}; "
                         f"make room, or give another folder") from None
     finally:
         if staging is not None:

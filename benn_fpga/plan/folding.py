@@ -35,7 +35,7 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
                 found = stage.fold
                 break
     if found is None:
-        raise BennError(f"{budget} cycles for a member can not be met: layer {n} ({layer.kind}) "
+        raise BennError(f"{budget} cycles for a member cannot be met: layer {n} ({layer.kind}) "
                         f"takes {alone(Stage(n, layer, most))} at the least; allow more")
     return found
 
@@ -52,7 +52,7 @@ def _lanes(model: Ensemble, folding: Folding) -> int:
 
 
 def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
-    """Which of the slowest stages of a design bounds it: a bus, else a layer that can not be
+    """Which of the slowest stages of a design bounds it: a bus, else a layer that cannot be
     faster, else any; and whether another folding of that stage would be faster."""
     schedule = plan(model, folding).schedule
     assert schedule is not None
@@ -71,12 +71,12 @@ def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
     parallel = parallel or len(model.members)
     least = _bound(model, bus)
     if cycles < least:
-        raise BennError(f"{cycles} cycles per frame can not be met: the {bus}-bit bus alone needs "
+        raise BennError(f"{cycles} cycles per frame cannot be met: the {bus}-bit bus alone needs "
                         f"{least}; widen the bus or allow more")
     folding = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = folding.rounds(model)
     if cycles < rounds:
-        raise BennError(f"{cycles} cycles per frame can not be met with {rounds} members in turn; "
+        raise BennError(f"{cycles} cycles per frame cannot be met with {rounds} members in turn; "
                         f"run more in parallel")
     budget = allowed = cycles // rounds
     folds = [_cheapest(n, layer, allowed) for n, layer in enumerate(model.layers)]
@@ -95,7 +95,7 @@ def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
         except BennError:
             n = taken.index(max(taken))
             raise BennError(
-                f"{cycles} cycles per frame can not be met: layer {n} ({model.layers[n].kind}) "
+                f"{cycles} cycles per frame cannot be met: layer {n} ({model.layers[n].kind}) "
                 f"takes {rounds * max(taken)}, since its inputs come slowly; allow more") from None
 
 

@@ -253,7 +253,7 @@ def test_eval_says_if_the_data_is_not_that_of_training(run, data):
 
 @pytest.mark.parametrize(("message", "model"), [
     ("No such file or directory", "no.benn"),
-    ("can not read 'pipe': Not a regular file", "pipe"),
+    ("cannot read 'pipe': Not a regular file", "pipe"),
     ("Is a directory", "."),
     ("data.npz is not a .benn model file", "data.npz"),
 ])
@@ -313,16 +313,16 @@ def test_the_slowest_rate_is_the_smallest_design(data):
 
 @pytest.mark.parametrize(("message", "options"), [
     ("--target-fps needs the clock of the design: give --clock MHZ", ["--target-fps", "9"]),
-    ("1 cycles per frame can not be met", ["--cycles", "1"]),
-    ("9e+09 frames per second can not be met at 1 MHz: a frame takes at least 3 cycles "
+    ("1 cycles per frame cannot be met", ["--cycles", "1"]),
+    ("9e+09 frames per second cannot be met at 1 MHz: a frame takes at least 3 cycles "
      "(bus, answer), so at most "
      "333,333 frames per second can be", ["--target-fps", "9e9", "--clock", "1"]),
     ("Lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more lanes or "
      "run fewer members in parallel", ["--lanes", "1"]),
     ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
     ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
-    ("can not read no.json: No such file or directory; give", ["--fold", "no.json"]),
-    ("can not read pipe: Not a regular file; give", ["--fold", "pipe"]),
+    ("cannot read no.json: No such file or directory; give", ["--fold", "no.json"]),
+    ("cannot read pipe: Not a regular file; give", ["--fold", "pipe"]),
     ("bad.json is not JSON", ["--fold", "bad.json"]),
     ("m.benn is not a text file; give a JSON file", ["--fold", "m.benn"]),
     ("twice.json is not JSON: key 'bus' appears twice", ["--fold", "twice.json"]),
@@ -345,7 +345,7 @@ def test_generate_refuses(fails, here, message, options):
 
 
 @pytest.mark.parametrize(("message", "output"), [
-    ("can not write no/m.benn: No such file or directory", "no/m.benn"),
+    ("cannot write no/m.benn: No such file or directory", "no/m.benn"),
     (". is a folder; give the name of a file", "."),
     ("new/ is a folder; give the name of a file", "new/"),
 ])
@@ -459,7 +459,7 @@ def test_doctor_says_no(run, monkeypatch):
     (OSError(errno.ENOSPC, "No space left on device", "d/x"), 2,
      "d/x: No space left on device; check the free space in the output and temporary folders"),
     (PermissionError(13, "Permission denied", "d/x"), 2,
-     "can not use d/x: Permission denied; check the permissions of the files that you named"),
+     "cannot use d/x: Permission denied; check the permissions of the files that you named"),
     (MemoryError(), 2, "not enough memory"),
     (RuntimeError("[enforce fail at CPUAllocator] DefaultCPUAllocator: can't allocate memory"), 2,
      "error: not enough memory; use less data or a smaller network"),
@@ -571,7 +571,7 @@ def test_control_c_in_training(here):
      ["train", "data.npz", "-o", "a.benn", "--plot", "a.foo"]),
     ("m.svg would be both the model and the plot", ["eval", "m.svg", "data.npz", "--plot",
                                                     "m.svg"]),
-    ("the first 9 can not be picked of 2 members", ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
+    ("the first 9 cannot be picked of 2 members", ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
 ])
 def test_files_that_would_be_lost(fails, message, argv):
     """Said before any training; everything stays as it was."""

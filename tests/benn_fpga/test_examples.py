@@ -1,4 +1,4 @@
-"""The examples: one line and exit code 2 when they can not run, and what the long ones leave."""
+"""The examples: one line and exit code 2 when they cannot run, and what the long ones leave."""
 
 import importlib
 import shutil
@@ -38,7 +38,7 @@ def test_what_is_missing(tmp_path, name, before, words):
 
 def test_foldings_of_no_file(tmp_path):
     assert complaint(tmp_path, "", "foldings.py", "no.benn").startswith(
-        "foldings: error: can not read 'no.benn'")
+        "foldings: error: cannot read 'no.benn'")
 
 
 @pytest.mark.parametrize("hidden", [(), (64,), (64, 64, 63)])

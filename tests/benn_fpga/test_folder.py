@@ -58,7 +58,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(designs.Path, "write_text", full)
-    refuses("can not write to .*: No space left on device; make room", designs.write,
+    refuses("cannot write to .*: No space left on device; make room", designs.write,
             tmp_path / "d", "", MANIFEST, MODEL)
     assert os.listdir(tmp_path) == []
 
@@ -99,7 +99,7 @@ def test_target_is_a_file(tmp_path):
 
 def test_target_below_a_file(tmp_path):
     (tmp_path / "f").touch()
-    refuses("can not write to", designs.check_target, tmp_path / "f" / "d" / "e", MODEL)
+    refuses("cannot write to", designs.check_target, tmp_path / "f" / "d" / "e", MODEL)
 
 
 def test_not_a_folder(tmp_path):

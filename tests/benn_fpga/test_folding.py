@@ -60,9 +60,9 @@ def test_all_members_are_parallel_unless_said():
 
 
 @pytest.mark.parametrize(("message", "choose"), [
-    ("4 cycles per frame can not be met: the 8-bit bus alone needs 20; "
+    ("4 cycles per frame cannot be met: the 8-bit bus alone needs 20; "
      "widen the bus or allow more", lambda: fold_for_cycles(MODEL, 4, bus=8)),
-    ("3 cycles per frame can not be met with 4 members in turn; run more in parallel",
+    ("3 cycles per frame cannot be met with 4 members in turn; run more in parallel",
      lambda: fold_for_cycles(MODEL, 3, parallel=1)),
     ("Parallel 3 must divide the 4 members; nearest: 2 or 4",
      lambda: fold_for_lanes(MODEL, parallel=3)),
@@ -104,7 +104,7 @@ def test_a_layer_that_is_fed_slowly_is_named():
     model = draw.random_ensemble(np.random.default_rng(0), encoder, layers)
     with pytest.raises(BennError) as caught:
         fold_for_cycles(model, 760, bus=8)
-    assert str(caught.value) == ("760 cycles per frame can not be met: layer 0 (maxpool) takes "
+    assert str(caught.value) == ("760 cycles per frame cannot be met: layer 0 (maxpool) takes "
                                  "877, since its inputs come slowly; allow more")
 
 

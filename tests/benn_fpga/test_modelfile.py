@@ -126,12 +126,12 @@ def test_numbers_that_are_no_numbers(path, content, number):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(BennError, match=r"can not read .*no\.benn.*No such file or directory"):
+    with pytest.raises(BennError, match=r"cannot read .*no\.benn.*No such file or directory"):
         modelfile.load(tmp_path / "no.benn")
 
 
 def test_directory(tmp_path):
-    with pytest.raises(BennError, match=r"can not read .* Is a directory; give a file that"):
+    with pytest.raises(BennError, match=r"cannot read .* Is a directory; give a file that"):
         modelfile.load(tmp_path)
 
 

@@ -210,7 +210,7 @@ def test_one_uneven_gap(simulate, change):
     (r"Inputs must have shape \(frames, 4, 4, 1\), not \(2, 5\)", np.zeros((2, 5), int), None),
     ("there are no frames to simulate", X[:0], None),
     ("the trace is a VCD file; call it w.vcd", X, "w.fst"),
-    ("can not write no/w.vcd: No such file or directory", X, "no/w.vcd"),
+    ("cannot write no/w.vcd: No such file or directory", X, "no/w.vcd"),
 ])
 def test_wrong_use(design, message, x, waves):
     with pytest.raises(BennError, match=message):

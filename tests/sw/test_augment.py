@@ -56,7 +56,7 @@ def test_unknown_moves(name):
 
 
 def test_a_shift_out_of_the_image():
-    with pytest.raises(BennError, match=r"^Augment can not shift images of 9 x 8 by 8 pixels$"):
+    with pytest.raises(BennError, match=r"^Augment cannot shift images of 9 x 8 by 8 pixels$"):
         augment.moves("crop:8", (9, 8, 1))
 
 

@@ -215,7 +215,7 @@ def test_bad_npz(save, changed, expected):
 
 @pytest.mark.parametrize(("options", "expected"), [
     ({"limit": 0}, "Limit must be at least 1 frame, not 0"),
-    ({"valid": 30}, "d.npz: 30 training frames can not give 30 validation frames; use more data"),
+    ({"valid": 30}, "d.npz: 30 training frames cannot give 30 validation frames; use more data"),
     ({"limit": 2}, "d.npz: class 1 has no frame left to train on: 2 frames are used, "
      "3 more for validation; use more frames"),
 ])

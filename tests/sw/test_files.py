@@ -121,7 +121,7 @@ CURE = "; get it on another machine and give its folder with `data_dir` or BENN_
 
 def test_download_that_fails(home, url, tmp_path):
     (home / "b.bin.gz").unlink()
-    assert message() == f"can not download {url}b.bin.gz (404 File not found){CURE}"
+    assert message() == f"cannot download {url}b.bin.gz (404 File not found){CURE}"
     assert cached(tmp_path) == ["a.bin.gz"]
 
 
@@ -133,7 +133,7 @@ def failed(url, path):
 
 def test_download_that_breaks_off_leaves_no_file(url, tmp_path):
     text = failed(f"{url}short", tmp_path / "cache" / "short")
-    assert text.startswith(f"can not download {url}short (IncompleteRead(5 bytes read")
+    assert text.startswith(f"cannot download {url}short (IncompleteRead(5 bytes read")
     assert text.endswith(CURE)
     assert cached(tmp_path) == []
 
@@ -142,7 +142,7 @@ def test_download_from_nobody(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     url = f"http://127.0.0.1:{port}/x"
-    assert failed(url, tmp_path / "x") == f"can not download {url} (Connection refused){CURE}"
+    assert failed(url, tmp_path / "x") == f"cannot download {url} (Connection refused){CURE}"
 
 
 def test_interrupted_download_leaves_no_file(home, tmp_path):
@@ -155,7 +155,7 @@ def test_interrupted_download_leaves_no_file(home, tmp_path):
 
 def test_download_to_a_file_that_is_no_folder(home, tmp_path):
     (tmp_path / "cache").write_text("")
-    assert message() == (f"can not write to {tmp_path}/cache/benn_fpga/small: Not a directory; "
+    assert message() == (f"cannot write to {tmp_path}/cache/benn_fpga/small: Not a directory; "
                          "set XDG_CACHE_HOME")
 
 
@@ -193,7 +193,7 @@ def test_damaged_file(home, tmp_path, end, compress, damage):
     for stem in STEMS:
         (tmp_path / f"{stem}{end}").write_bytes(damage(compress(bytes(range(256)))))
     text = message(tmp_path)
-    assert text.startswith(f"can not read {tmp_path}/a.bin{end} (")
+    assert text.startswith(f"cannot read {tmp_path}/a.bin{end} (")
     assert text.endswith("; download it again")
 
 
@@ -217,7 +217,7 @@ def test_archive_without_a_file(tar, tmp_path):
 def test_damaged_archive(tar, tmp_path, damage):
     archive(tar, ["a.bin", "b.bin"])
     tar.write_bytes(damage(tar.read_bytes()))
-    assert message(tmp_path).startswith(f"can not read {tar} (")
+    assert message(tmp_path).startswith(f"cannot read {tar} (")
 
 
 def test_known_sources():

@@ -79,7 +79,7 @@ def test_npz_that_is_no_file(tmp_path):
 
 def test_npz_that_is_missing(tmp_path):
     path = tmp_path / "d.npz"
-    assert message(formats.npz, path) == (f"can not read {path}: No such file or directory; "
+    assert message(formats.npz, path) == (f"cannot read {path}: No such file or directory; "
                                           "give a file that numpy.savez wrote")
 
 

@@ -319,11 +319,11 @@ def test_interrupt_passes_out(digits, together):
      "Reweight must be one of sample, loss, not 'gradient'"),
     ({"reweight": "loss"}, "Reweight is for boosting; ensemble independent does not weigh frames"),
     ({"reweight": "sample", "ensemble": "logitboost"}, "Ensemble logitboost has a weight for each "
-      "class of a frame, so it can not draw frames by them; use reweight loss"),
+      "class of a frame, so it cannot draw frames by them; use reweight loss"),
     ({"vote": "hard", "ensemble": "logitboost"}, "Ensemble logitboost trains members for the sum "
       "of their scores, which a hard vote does not see; use vote soft"),
     ({"distill": True, "ensemble": "logitboost"}, "Ensemble logitboost fits a step of its own, not "
-      "classes; it can not distill"),
+      "classes; it cannot distill"),
     ({"distill": -1}, "Distill must be a number of epochs, not -1"),
     ({"augment": "turn"}, "Augment must be crop, crop:PIXELS, flip or crop+flip, not 'turn'"),
     ({"kind": "xnor-net", "recipe": "hw"},
