@@ -1,4 +1,4 @@
-"""Batch normalisation and activation folded into integer thresholds, exactly, and proved.
+"""Batch normalisation and activation absorbed into integer thresholds, exactly, and proved.
 
 A layer's float activation is ``y = (v - mean) * scale + beta`` with ``scale = gain / sigma``, and
 its output code is the number of bounds that ``y`` reaches; :func:`bounds` lists them. ``v`` is
@@ -17,7 +17,7 @@ import numpy as np
 
 from benn_fpga.errors import BennError
 
-__all__ = ["bounds", "fold", "fold_pool", "prove"]
+__all__ = ["absorb", "absorb_pool", "bounds", "prove"]
 
 _CELLS = 1 << 21  # comparisons made in one step
 _EXHAUST = 1 << 27  # comparisons up to which every sum is tried
@@ -42,7 +42,7 @@ def _reached(always, limit):
     return -limit if always else limit + 1
 
 
-def fold(limit, levels, mean, scale, beta, alpha=None, bias=None):
+def absorb(limit, levels, mean, scale, beta, alpha=None, bias=None):
     """Thresholds int32 (channels, levels) on sums in ±limit, and which channels are flipped.
 
     A channel with negative scale is computed with complemented weights, whose sum is ``-s``, so
@@ -84,7 +84,7 @@ def _check_signs(g, a):
                         f"{float(g)} and {float(a)}")
 
 
-def fold_pool(limit, levels, taps, mean, scale, beta, alpha, bias):
+def absorb_pool(limit, levels, taps, mean, scale, beta, alpha, bias):
     """Thresholds int32 (channels, taps + 1, levels) on ``S``, by m, and ``active`` (channels,).
 
     ``limit`` is that of one tap.
@@ -125,7 +125,7 @@ def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
         wrong = np.argwhere(codes != expected)
         if len(wrong):
             row, n = wrong[0]
-            raise BennError(f"{where}: output {n} at sum {sums[row, 0]} folds to code "
+            raise BennError(f"{where}: output {n} at sum {sums[row, 0]} becomes code "
                             f"{codes[row, n]}, but training computes {expected[row, n]}")
         made += codes.size
     return made

@@ -1,4 +1,4 @@
-"""From a trained network to the model: folded exactly, proved, compared on every score."""
+"""From a trained network to the model: absorbed exactly, proved, compared on every score."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from benn_fpga.errors import Mismatch
 from benn_fpga.spec import Ensemble, Member, sources
 from benn_fpga.sw.network import values
 
-__all__ = ["check", "export", "fold"]
+__all__ = ["check", "export", "members"]
 
 
 def export(network, encoder, x, vote="soft", vote_weights=None):
@@ -16,12 +16,12 @@ def export(network, encoder, x, vote="soft", vote_weights=None):
 
     Raises :class:`Mismatch` if any score of any member differs between the two.
     """
-    model = Ensemble(encoder, network.specs, fold(network, vote_weights), vote)
+    model = Ensemble(encoder, network.specs, members(network, vote_weights), vote)
     return model, check(model, network, x)
 
 
 @torch.no_grad()
-def fold(network, vote_weights=None):
+def members(network, vote_weights=None):
     """The :class:`Member` of each network; every threshold is proved for every possible sum."""
     network.eval()
     votes = [1] * network.members if vote_weights is None else vote_weights

@@ -1,7 +1,7 @@
 """The layers of all members in torch: how each is made, trained, and exported.
 
 A kind of layer is one class here, named in :data:`MODULES`: its part in training (draw, forward,
-clamp, estimate), and the arrays that the model stores for it, folded and proved.
+clamp, estimate), and the arrays that the model stores for it, absorbed and proved.
 """
 
 import math
@@ -101,7 +101,7 @@ class Norm(nn.Module):
             self.gain.clamp_(min=MIN_GAIN)
 
     def constants(self, k):
-        """Mean, scale and beta (channels,) of member ``k``, as batchnorm.py folds them."""
+        """Mean, scale and beta (channels,) of member ``k``, as batchnorm.py absorbs them."""
         return tuple(c[k].double().numpy() for c in (self.mean, self.scale(), self.beta))
 
     def trained(self, k, before):
@@ -259,7 +259,8 @@ class Products(Layer):
                     "bias": np.zeros(spec.outputs, np.int32)}
         relu = (self.alpha()[k].double().numpy(), self.bias[k].double().numpy()) \
             if self.scaled else ()
-        thresholds, flip = batchnorm.fold(spec.max_sum, spec.levels, *self.norm.constants(k), *relu)
+        thresholds, flip = batchnorm.absorb(spec.max_sum, spec.levels, *self.norm.constants(k),
+                                            *relu)
         batchnorm.prove(spec.max_sum, thresholds, self.norm.trained(
             k, lambda sums: self.activated(sums, k)), flip=flip, where=where)
         codes = np.where(flip[:, None], top - codes, codes)
@@ -379,7 +380,7 @@ class Sum(Layer):
 
     def _plain_arrays(self, k, limit, where):
         spec, reach = self.spec, self.spec.taps * limit
-        thresholds, flip = batchnorm.fold(reach, spec.levels, *self.norm.constants(k))
+        thresholds, flip = batchnorm.absorb(reach, spec.levels, *self.norm.constants(k))
         if flip.any():
             raise Mismatch(f"{where}: a gain is negative behind a pool; please report this")
         batchnorm.prove(reach, thresholds, self.norm.trained(k, lambda sums: sums), step=1,
@@ -388,13 +389,13 @@ class Sum(Layer):
 
     def _relu_arrays(self, k, limit, where):
         spec, (alpha, bias) = self.spec, self.scale_and_bias()
-        thresholds, active = batchnorm.fold_pool(
+        thresholds, active = batchnorm.absorb_pool(
             limit, spec.levels, spec.taps, *self.norm.constants(k), alpha[k].numpy(),
             bias[k].numpy())
         sums = torch.arange(-limit, limit + 1)[:, None]
         trained = self.active(sums[:, None].expand(-1, 1, spec.channels), k)[:, 0]
         if (trained.numpy() != (sums.numpy() >= active)).any():
-            raise Mismatch(f"{where}: its ReLU folds to another sum; please report this")
+            raise Mismatch(f"{where}: its ReLU becomes another sum; please report this")
         for count in range(spec.taps + 1):
             batchnorm.prove(spec.taps * limit, thresholds[:, count], self.norm.trained(
                 k, lambda s, count=count: self.average(s, count, k)), step=1,

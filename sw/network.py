@@ -2,7 +2,7 @@
 
 Weights and activations are the odd integers of bits.py in float32, which holds their sums exactly
 below 2**24. While training, sums are normalised by the statistics of the batch; afterwards by those
-of the training set, in float64 and with the very expression that batchnorm.py folds.
+of the training set, in float64 and with the very expression that batchnorm.py absorbs.
 
 The kinds dnn and binaryconnect have floats instead: weights that are not quantised, a ReLU in place
 of the quantiser. They are trained and measured, but have no integers to export.

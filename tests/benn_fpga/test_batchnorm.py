@@ -22,7 +22,7 @@ def exact(layer, mean, scale, beta):
 
 def folded(layer, mean, scale, beta):
     """The same by thresholds on sums of weights that are complemented where flipped."""
-    thresholds, flip = batchnorm.fold(layer.max_sum, layer.levels, mean, scale, beta)
+    thresholds, flip = batchnorm.absorb(layer.max_sum, layer.levels, mean, scale, beta)
     sums = np.arange(-layer.max_sum, layer.max_sum + 1, 2)[:, None]
     return (np.where(flip, -sums, sums)[:, :, None] >= thresholds).sum(axis=2)
 
@@ -62,23 +62,23 @@ def codes_of(y, levels):
 
 
 @given(st.integers(1, 9), st.integers(1, 3), st.lists(RELUS, min_size=1, max_size=4))
-def test_fold_through_a_relu_equals_definition(limit, output_bits, channels):
+def test_thresholds_through_a_relu_equal_definition(limit, output_bits, channels):
     levels = (1 << output_bits) - 1
-    thresholds, _ = batchnorm.fold(limit, levels, *zip(*channels, strict=True))
+    thresholds, _ = batchnorm.absorb(limit, levels, *zip(*channels, strict=True))
     for t, constants in zip(thresholds, channels, strict=True):
         m, g, b, a, c = map(Fraction, constants)
         for s in range(-limit, limit + 1):
-            expected = codes_of((max(a * s + c, 0) - m) * g + b, levels)
+            expected = codes_of((max(a * s + c, Fraction(0)) - m) * g + b, levels)
             assert (s >= t).sum() == expected
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 2), RELUS)
-def test_fold_of_a_pool_equals_definition(limit, taps, output_bits, constants):
+def test_thresholds_of_a_pool_equal_definition(limit, taps, output_bits, constants):
     levels = (1 << output_bits) - 1
-    thresholds, active = batchnorm.fold_pool(limit, levels, taps, *([c] for c in constants))
+    thresholds, active = batchnorm.absorb_pool(limit, levels, taps, *([c] for c in constants))
     m, g, b, a, c = map(Fraction, constants)
     for sums in itertools.product(range(-limit, limit + 1), repeat=taps):
-        relus = [max(a * s + c, 0) for s in sums]
+        relus = [max(a * s + c, Fraction(0)) for s in sums]
         seen = [s for s in sums if s >= active[0]]
         expected = codes_of((sum(relus) / taps - m) * g + b, levels)
         assert (sum(seen) >= thresholds[0, len(seen)]).sum() == expected
@@ -86,13 +86,13 @@ def test_fold_of_a_pool_equals_definition(limit, taps, output_bits, constants):
 
 def test_a_negative_gain_behind_a_relu_is_refused():
     with pytest.raises(BennError, match="Gain and scale must not be negative behind a ReLU"):
-        batchnorm.fold(3, 1, [0.0], [-1.0], [0.0], [1.0], [0.0])
+        batchnorm.absorb(3, 1, [0.0], [-1.0], [0.0], [1.0], [0.0])
 
 
 def test_prove_counts_comparisons():
     layer = Dense(5, 2, output_bits=2)
     constants = np.array([[0.5, -1], [0.7, -0.3], [0.1, 0.2]])
-    thresholds, flip = batchnorm.fold(layer.max_sum, layer.levels, *constants)
+    thresholds, flip = batchnorm.absorb(layer.max_sum, layer.levels, *constants)
     table = exact(layer, *constants)
     assert batchnorm.prove(5, thresholds, lambda s: table[(s[:, 0] + 5) // 2], flip=flip) == 12
 
@@ -106,7 +106,7 @@ def test_prove_names_the_first_difference(monkeypatch, cells, exhaust):
     with pytest.raises(BennError) as caught:
         batchnorm.prove(3, thresholds, lambda s: 1 * (s >= np.array([-1, 1])),
                         where="member 2, layer 0")
-    assert str(caught.value) == ("member 2, layer 0: output 1 at sum 1 folds to code 0, "
+    assert str(caught.value) == ("member 2, layer 0: output 1 at sum 1 becomes code 0, "
                                  "but training computes 1")
 
 

@@ -72,13 +72,13 @@ def test_a_threshold_off_by_one_is_refused():
         export.check(model, network, RAW)
 
 
-def test_a_wrong_fold_is_refused(monkeypatch):
+def test_wrong_thresholds_are_refused(monkeypatch):
     network, _, _ = made()
-    fold = batchnorm.fold
-    monkeypatch.setattr(batchnorm, "fold", lambda limit, levels, mean, *rest:
-                        fold(limit, levels, mean + 3, *rest))
-    with pytest.raises(BennError, match=r"^member 0, layer 0: output \d at sum .* folds to code"):
-        export.fold(network)
+    absorb = batchnorm.absorb
+    monkeypatch.setattr(batchnorm, "absorb", lambda limit, levels, mean, *rest:
+                        absorb(limit, levels, mean + 3, *rest))
+    with pytest.raises(BennError, match=r"^member 0, layer 0: output \d at sum .* becomes code"):
+        export.members(network)
 
 
 def test_exported_model_is_valid_and_saves(tmp_path):
