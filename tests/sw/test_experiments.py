@@ -87,7 +87,7 @@ def test_options_that_an_experiment_sets_itself(name, given, words):
 
 
 def test_theory_reads_no_data():
-    with pytest.raises(BennError, match="theory does not take --dataset"):
+    with pytest.raises(BennError, match="theory does not take `dataset`"):
         api.experiment("theory", "digits", quick=True)
     assert "data" not in api.experiment("theory", quick=True, progress=False).settings
 
