@@ -2,7 +2,7 @@
 
 from benn_fpga import golden
 from benn_fpga.plan.answer import pack
-from benn_fpga.plan.schedule import schedule
+from benn_fpga.plan.plan import plan
 
 __all__ = ["DECLARED", "plain_bench"]
 
@@ -99,13 +99,13 @@ def plain_bench(model, folding, x, reset=DECLARED):
     ``clk``, after which the bench makes it 0.
     """
     x, lanes = golden.check_input(model.encoder, x), folding.bus // 8
-    result, plan = golden.run(model, x), schedule(model, folding)
+    result, schedule = golden.run(model, x), plan(model, folding).schedule
     frames = [line for frame in x for line in _beats(frame.tobytes(), lanes)]
     answers = [line for found in zip(result.classes, result.margins, result.totals, strict=True)
                for line in _beats(pack(found[0], 0, *found[1:]), lanes)]
     text = _BENCH % {
         "lanes": lanes, "keep": 4 * _digits(lanes), "beats": len(frames), "answers": len(answers),
-        "patience": plan.latency_cycles + plan.cycles_per_frame, "reset": reset}
+        "patience": schedule.latency_cycles + schedule.cycles_per_frame, "reset": reset}
     return {"tb.v": text, "frames.hex": "".join(frames), "answers.hex": "".join(answers)}
 
 
