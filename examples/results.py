@@ -80,17 +80,16 @@ def main():
              for name, item in found.items() if name not in names for claim in item.claims]
     page = "\n\n".join([
         "# Results",
-        "Written by `python examples/results.py` from the files in [results](results), each of "
-        "which the command named with it writes, with `-o docs/results --force`. Accuracy is that "
-        "of the exported integers on the "
-        "test part, in percent, as mean ± standard deviation over seeds; differences are mean ± "
-        "standard error, paired by seed. A claim held, or did not, if a one-sided t test at "
-        "5 % shows that, divided by the number of differences that were looked at; otherwise it is "
-        "inconclusive. Figures are rounded one by one.",
+        "Written by `python examples/results.py` from the records in [results](results). The "
+        "command beside each record writes it, with `-o docs/results --force`. Accuracy is that of "
+        "the exported integers on the test part, in percent, as mean ± standard deviation over "
+        "seeds; differences are mean ± standard error, paired by seed. A claim is held or refuted "
+        "by a one-sided t-test at 5 %, Bonferroni-corrected; otherwise it is inconclusive. Figures "
+        "are rounded one by one.",
         "## Claims of the paper",
-        "The paper trains on CIFAR-10 and ImageNet, for 100 epochs and with 5 to 500 members; what "
-        "is here is as small as the last column says, to be repeated in minutes. Where the paper "
-        "has a plot and no number, its figure is missing.",
+        "The paper trains on CIFAR-10 and ImageNet, for 100 epochs and with 5 to 500 members. Our "
+        "runs are as small as the last column says, so that they can be repeated in minutes. Where "
+        "the paper has a plot and no number, its figure is missing.",
         table(("claim", "paper", "here", "held", "with"), claims),
         "## What longer runs reach",
         table(("run", "beside", "here", "reached", "from"), goals),
