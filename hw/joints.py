@@ -351,7 +351,7 @@ def _place(m, count, tail, *, en, name):
 class Gearbox(wiring.Component):
     """Width converter between beats of ``elements_in`` and ``elements_out`` elements.
 
-    Collects a block, then emits it, as ``gears.gear`` says; what a frame's last beat holds past
+    Collects a block, then emits it, as ``widths.gear`` says; what a frame's last beat holds past
     the end of the frame is dropped. Equal widths are wired through.
 
     Parameters

@@ -139,7 +139,7 @@ class SlidingWindow(wiring.Component):
 
         def inside(at, size, kernel, name):
             """Registers that say which taps of the window are in the image, along one axis."""
-            found = Signal(kernel, name=name)
+            found = Signal(kernel, name=name, reset_less=True)
             with m.If(moves & completes):
                 m.d.sync += found.eq(Cat((at + n >= pad) & (at + n < size + pad)
                                          for n in range(kernel)))

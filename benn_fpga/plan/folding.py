@@ -15,8 +15,13 @@ __all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
 DEFAULT_LANES = 4096
 
 
-def _widest(layer: Layer) -> Fold:
-    return Fold(max(layer.pes), max(layer.simds))
+def _fastest(n: int, layer: Layer) -> Stage:
+    """The quickest of all folds of ``layer``.
+
+    The widest SIMD is not always that: a window of registers takes a step for every pixel, a line
+    buffer skips those that no window reads.
+    """
+    return min((Stage(n, layer, Fold(max(layer.pes), simd)) for simd in layer.simds), key=alone)
 
 
 def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
@@ -25,7 +30,7 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
     Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle. But one
     of several taps needs a window of registers, and wins only if it saves lanes.
     """
-    found, most = None, _widest(layer)
+    found = None
     for simd in sorted(layer.simds, key=lambda simd: (simd in layer.wide_simds, -simd)):
         for pe in layer.pes:
             if found is not None and pe * simd >= found.pe * found.simd:
@@ -36,7 +41,7 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
                 break
     if found is None:
         raise BennError(f"{budget} cycles for a member cannot be met: layer {n} ({layer.kind}) "
-                        f"takes {alone(Stage(n, layer, most))} at the least; allow more")
+                        f"takes {alone(_fastest(n, layer))} at the least; allow more")
     return found
 
 
@@ -61,7 +66,7 @@ def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
     fixed = [name for name in most if name in ("input", "answer")] + [
         f"layer{n}" for n, (layer, fold) in
         enumerate(zip(model.layers, folding.layers, strict=True))
-        if f"layer{n}" in most and fold == _widest(layer)]
+        if f"layer{n}" in most and alone(Stage(n, layer, fold)) <= alone(_fastest(n, layer))]
     return (fixed[0], False) if fixed else (most[0], True)
 
 
@@ -109,7 +114,8 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
     def slowest(folds: Iterable[Fold]) -> int:
         return rounds * max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
                             enumerate(zip(model.layers, folds, strict=True)))
-    low = max(_bound(model, bus), slowest(map(_widest, model.layers)))
+    quickest = [_fastest(n, layer).fold for n, layer in enumerate(model.layers)]
+    low = max(_bound(model, bus), slowest(quickest))
     high = max(low, 2 * slowest(ones.layers))
     least = parallel * _lanes(model, ones)
     if least > lanes:

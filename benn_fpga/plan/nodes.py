@@ -227,7 +227,8 @@ class LineBuffer(Front):
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
-        o = replace(i, words=stage.pixels_out * stage.reads, marks="tap", places=1)
+        i = replace(i, marks="", places=1)
+        o = replace(i, words=stage.pixels_out * stage.reads, marks="tap")
         return cls(i=i, o=o, stage=stage, **where)
 
     @property

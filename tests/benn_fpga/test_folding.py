@@ -98,6 +98,17 @@ def test_several_taps_in_a_word_if_one_is_too_slow():
     assert fold_for_cycles(strided(1), 760, bus=64).layers[0].simd <= 3
 
 
+def test_the_widest_fold_is_not_always_the_fastest():
+    """A line buffer skips pixels that no window reads, a window of registers does not."""
+    encoder = draw.Encoder("planes", (24, 1, 2), 2, np.zeros((1, 0), np.int32))
+    conv = draw.Conv((24, 1, 2), (2, 1), 6, outputs=2, input_bits=2)
+    model = draw.random_ensemble(np.random.default_rng(0), encoder, (
+        conv, draw.Dense(8, 3, 1, 1, 0)))
+    folding = fold_for_lanes(model, 4096, bus=64)
+    assert folding.layers[0] == Fold(2, 2)
+    assert bottleneck(model, folding) == ("layer0", False)
+
+
 def test_a_layer_that_is_fed_slowly_is_named():
     encoder = draw.Encoder("planes", (15, 16, 3), 2, np.zeros((1, 0), np.int32))
     layers = (draw.MaxPool((15, 16, 3), (3, 3), 2, code_bits=2), draw.Dense(147, 3, 1, 2, 0))

@@ -146,7 +146,7 @@ def planned_memories(model, shape):
                            (memory.words, memory.bits))
 
 
-@pytest.mark.parametrize("name", ["residual", "pools", "dense"])
+@pytest.mark.parametrize("name", ["residual", "pools", "registers", "dense"])
 def test_the_plan_says_what_memories_there_are(name):
     model, shape = all_parts() if name == "dense" else getattr(draw, name)()
     text, _ = emit.generate(model, shape)
@@ -158,6 +158,7 @@ PARTS = {
     "dense": "3b8ebaca34cec8a8dfe13f981ebcdb692b0e59db125db42daea88dbfbbd79091",
     "residual": "45f8ed342718e58d684df7426088acd711088631029c616ee306e9e68cfef5ac",
     "pools": "d6cbc45dc3673d7d2064633f9f835ac4914f9a3581d31706d98f598899049d59",
+    "registers": "700e370a855c01b7f02e80e514d78591417ae89cfd189eaa05e559679cbe7baa",
 }
 HASHES = {
     "tfc": "be9a2009dcfaddfd54b5b0ed48423d65358d6458f3d5a7cde5249a08823abeb7",

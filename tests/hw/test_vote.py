@@ -34,8 +34,7 @@ def rtl_vote(scores, weights, lanes, vote, **waits):
 
 def ref_vote(scores, weights):
     """The golden soft vote; one-hot scores make it the hard one."""
-    model = SimpleNamespace(vote="soft", classes=scores.shape[-1],
-                            members=[SimpleNamespace(vote_weight=w) for w in weights.ravel()])
+    model = SimpleNamespace(vote="soft", vote_weights=weights.ravel().tolist())
     return golden.vote(model, scores.reshape(len(scores), -1, scores.shape[-1]))
 
 
