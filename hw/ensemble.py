@@ -29,7 +29,8 @@ class Ensemble(wiring.Component):
                                                                                   m_axis
 
     The front of a dense first layer is a ring of frames and a fork. That of another cuts windows
-    (line buffer or tiles), and a gate and a register lead what is read to all engines at once.
+    (line buffer, window of registers or tiles), and a gate and a register lead what is read to all
+    engines at once.
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
     frames each takes ``plan(model, folding).schedule.cycles_per_frame`` cycles.

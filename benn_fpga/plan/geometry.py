@@ -106,10 +106,11 @@ class Walk:
 class Slide:
     """How windows of registers move over an image: one column of pixels further in each step.
 
-    A row of the image takes ``width`` steps, and more than it has columns only where a row of
-    windows is longer. A step takes a pixel if there is one at its place. A window that reaches
-    beyond a row is complete while the next row is already coming in, and one that reaches below the
-    image after all pixels are in; what is outside the image is not looked at.
+    A row of the image takes ``width`` steps: more than it has columns where a row of windows is
+    longer, and two where there is but one. A step takes a pixel if there is one at its place. A
+    window that reaches beyond a row is complete while the next row is already coming in, and one
+    that reaches below the image after all pixels are in; what is outside the image is not looked
+    at.
     """
 
     layer: Window
