@@ -1,8 +1,9 @@
 """The ``.benn`` file: safetensors whose metadata has one key, ``benn``, with a JSON header.
 
-The header holds the format version, the shapes, the encoder, the vote, the provenance and the
-digest of the whole model; the tensors hold the integers. Loading runs no code, and every size is
-checked against the header, and the header against the file, before an array is made.
+The header holds the format version, the shapes, the encoder, the vote, the provenance, what is
+known of the inputs and the digest of the whole model; the tensors hold the integers. Loading runs
+no code, and every size is checked against the header, and the header against the file, before an
+array is made. A file has the lowest version that can say what is in it.
 """
 
 import json
@@ -18,11 +19,14 @@ from benn_fpga import layers as kinds
 from benn_fpga.errors import BennError
 from benn_fpga.inputs import open_regular
 from benn_fpga.output import write_atomically
+from benn_fpga.raw import FLOAT_SCALES, Inputs
 from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Encoder, Ensemble, Member
 
 __all__ = ["VERSION", "load", "save"]
 
-VERSION = 2
+VERSION = 3
+_OLDEST = 2  # which cannot say the keys of _NEW
+_NEW = {"inputs", "reject"}
 _MAX_HEADER = 1 << 20
 _MAX_FILE = 1 << 32
 _DTYPES = {"U64": np.uint64, "I32": np.int32}
@@ -33,8 +37,10 @@ def save(model: Ensemble, path: str | Path, force: bool = False) -> None:
 
     The same model gives the same bytes.
     """
-    header = {"format": "benn", "version": VERSION, "digest": model.digest(), **model.describe()}
-    header = json.dumps(header, sort_keys=True, allow_nan=False)
+    told = model.describe()
+    version = VERSION if _NEW & set(told) else _OLDEST
+    header = json.dumps({"format": "benn", "version": version, "digest": model.digest(), **told},
+                        sort_keys=True, allow_nan=False)
     if len(header) > _MAX_HEADER // 2:
         raise BennError(f"provenance must be shorter than {_MAX_HEADER // 2} characters")
     tensors = {name: np.ascontiguousarray(a) for name, a in model.tensors().items()}
@@ -81,6 +87,12 @@ def _read(file):
         for key, (size, dtype) in layer.arrays().items():
             expected.add(f"layer{n}.{key}")
             _shape(file, f"layer{n}.{key}", dtype, (members, *size))
+    inputs = header.get("inputs", {})
+    if inputs.get("scale") in FLOAT_SCALES:
+        expected.add("inputs.range")
+        bounds = _shape(file, "inputs.range", np.uint64, (2, None))
+        if bounds[1] > _product(shape):
+            raise BennError("input ranges do not fit the encoder's shape; the file is damaged")
     surplus = sorted(set(file.keys()) - expected)
     if surplus:
         raise BennError(f"unknown tensor {surplus[0]!r}; the file is damaged")
@@ -95,6 +107,8 @@ def _read(file):
               for k in range(members)),
         header["vote"],
         header["provenance"],
+        _inputs(inputs, arrays.get("inputs.range")),
+        header.get("reject"),
     )
     if model.digest() != header["digest"]:
         raise BennError("its digest does not match its contents: the file was changed or damaged; "
@@ -113,18 +127,26 @@ def _header(metadata):
     version = header.get("version")
     if type(version) is not int or version < 1:
         raise BennError(f"format version must be a whole number, not {version!r}")
-    if version != VERSION:
+    if not _OLDEST <= version <= VERSION:
         what, do = ("newer", "upgrade benn_fpga") if version > VERSION else \
             ("older", "train the model again")
-        raise BennError(f"format version {version} is {what} than this program reads ({VERSION}); "
-                        f"{do}")
+        raise BennError(f"format version {version} is {what} than this program reads "
+                        f"({_OLDEST} to {VERSION}); {do}")
     kinds = {"format": str, "version": int, "digest": str, "encoder": dict, "layers": list,
              "members": int, "vote": str, "provenance": dict}
     for key, kind in kinds.items():
         if type(header.get(key)) is not kind:
             raise BennError(f"header key {key!r} is missing or of the wrong type")
-    for where, got, known in (("header", header, set(kinds)),
-                              ("encoder", header["encoder"], {"kind", "shape", "bits", "dropped"})):
+    new = _NEW & set(header) if version > _OLDEST else set()
+    if version > _OLDEST and not new:
+        raise BennError(f"format version {version} must say one of {', '.join(sorted(_NEW))}; "
+                        f"the file is damaged")
+    if type(header.get("inputs", {})) is not dict:
+        raise BennError("header key 'inputs' is of the wrong type")
+    for where, got, known in (
+            ("header", header, {*kinds, *new}),
+            ("encoder", header["encoder"], {"kind", "shape", "bits", "dropped"}),
+            ("inputs", header.get("inputs", {}), {"scale", "class_names", "feature_names"})):
         if set(got) - known:
             raise BennError(f"{where} has unknown key {min(set(got) - known)!r}; "
                             f"the file is damaged")
@@ -145,6 +167,18 @@ def _layer(n, item):
         return kinds.from_json(item)
     except BennError as error:
         raise BennError(f"layer {n}: {error}; the file is damaged") from None
+
+
+def _inputs(told, bounds):
+    """The :class:`Inputs` of a header's ``told``, and of the bit patterns of its ranges."""
+    if not told:
+        return Inputs()
+    names = [told.get(key) for key in ("class_names", "feature_names")]
+    if not all(isinstance(each, list) for each in names):
+        raise BennError("inputs have names of the wrong type; the file is damaged")
+    ranges = [] if bounds is None else [np.ascontiguousarray(row).view(np.float64)
+                                        for row in bounds]
+    return Inputs(told.get("scale"), *(ranges or [np.empty(0)] * 2), *map(tuple, names))
 
 
 def _list(obj, key, kind):

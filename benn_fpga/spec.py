@@ -15,6 +15,7 @@ import numpy.typing as npt
 from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors
+from benn_fpga.raw import Inputs
 
 __all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
            "sources"]
@@ -173,8 +174,12 @@ def sources(layer: Layer, n: int) -> tuple[int | None, ...]:
 class Ensemble:
     """K members of one shape, their common encoder and their vote. This is the model.
 
-    ``provenance`` is free JSON about where it comes from (seed, data, scores); nothing reads it to
-    compute.
+    Parameters
+    ----------
+    provenance : free JSON about where it comes from (seed, data, scores); nothing reads it to
+        compute
+    inputs : how floats become raw values, and the names of classes and features
+    reject : an answer whose margin is below this means "unknown"; None if every answer counts
     """
 
     encoder: Encoder
@@ -182,6 +187,8 @@ class Ensemble:
     members: tuple[Member, ...]
     vote: str = "soft"
     provenance: dict[str, Any] = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=Inputs)
+    reject: int | None = None
 
     def __post_init__(self) -> None:
         one_of("Vote", self.vote, VOTES)
@@ -195,6 +202,11 @@ class Ensemble:
         if self.max_total > MAX_SUM // 2:
             raise BennError(f"Votes sum up to {self.max_total}, over the limit {MAX_SUM // 2} at "
                             f"which a margin fits 32 bits; use smaller vote weights")
+        self.inputs.check(self.encoder.shape, self.classes)
+        if self.inputs.has_range and self.encoder.bits != 8:
+            raise BennError(f"Inputs that were floats must have 8 bits, not {self.encoder.bits}")
+        if self.reject is not None:
+            whole("Margin of rejection", self.reject, 1, 2 * self.max_total)
 
     def _check_wiring(self) -> None:
         """Raise unless every layer can read what its sources give, and the last gives scores."""
@@ -263,13 +275,15 @@ class Ensemble:
         return len(self.members) * sum(layer.operations for layer in self.layers)
 
     def describe(self) -> dict[str, Any]:
-        """All that is not an array, as JSON."""
+        """All that is not an array, as JSON; what is not known is left out, as in older files."""
         return {
             "encoder": self.encoder.describe(),
             "layers": [layer.describe() for layer in self.layers],
             "members": len(self.members),
             "vote": self.vote,
             "provenance": self.provenance,
+            **({"inputs": self.inputs.describe()} if self.inputs.is_known else {}),
+            **({} if self.reject is None else {"reject": self.reject}),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -278,6 +292,8 @@ class Ensemble:
             "encoder.thresholds": self.encoder.thresholds,
             "vote.weights": np.array([m.vote_weight for m in self.members], np.int32),
         }
+        if self.inputs.has_range:  # as bit patterns: the file holds no floats
+            arrays["inputs.range"] = np.stack([self.inputs.low, self.inputs.high]).view(np.uint64)
         for n, layer in enumerate(self.layers):
             for key in layer.arrays():
                 arrays[f"layer{n}.{key}"] = np.stack([m.layers[n][key] for m in self.members])

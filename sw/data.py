@@ -1,16 +1,23 @@
 """Data sets as raw integers, split into training, validation and test parts."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.sw import files, formats
 
 __all__ = ["DATASETS", "Dataset", "load"]
 
+CLASS_NAMES = {  # of those whose classes are not digits
+    "fashion-mnist": ("T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+                      "sneaker", "bag", "ankle boot"),
+    "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship",
+                "truck"),
+}
 SPLIT_SEED = 0
 _DIGITS_TEST = 600
 _MOST_VALIDATION = 5000
@@ -29,6 +36,7 @@ class Dataset:
         says how wide a value is
     classes : labels are 0..classes - 1
     sha256 : of all values and labels, before ``limit`` and validation split
+    inputs : how floats became these values, and what classes and features are called
     x_train, x_valid, x_test : uint8 (frames, *shape)
     y_train, y_valid, y_test : int64 (frames,)
     """
@@ -45,9 +53,11 @@ class Dataset:
     y_valid: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+    inputs: Inputs = field(default_factory=Inputs)
 
 
-def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, show=None):
+def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, show=None,
+         scale=None):
     """The data set called ``name``: one of :data:`DATASETS`, or the path of an ``.npz`` file.
 
     Parameters
@@ -59,11 +69,14 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         a tenth of it, at most 5000, if None
     split_seed : draws them
     show : progress of downloads, as in :func:`benn_fpga.progress.bar`
+    scale : how floats become bytes, see :func:`benn_fpga.raw.scale_for`
     """
     if name in DATASETS:
         arrays, classes = DATASETS[name](data_dir, show), 10
+        inputs = Inputs.of(arrays[0], scale, CLASS_NAMES.get(name, map(str, range(classes))))
     elif str(name).endswith(".npz"):
-        arrays, classes = _npz(Path(name)), None
+        arrays, inputs = _npz(Path(name), scale)
+        classes = len(inputs.class_names) or None
         name = Path(name).name
     else:
         raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
@@ -84,7 +97,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         raise BennError(f"{name}: class {absent[0]} of 0..{classes - 1} has no training frame; "
                         f"number the classes without gaps")
     high = max(1, int(x_train.max()))
-    bits = max(high, int(x_test.max())).bit_length()
+    bits = 8 if inputs.has_range else max(high, int(x_test.max())).bit_length()
 
     if valid is None:
         valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
@@ -105,7 +118,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
                         f"frames are used, {valid} more for validation; use more frames")
     return Dataset(name, shape, bits, high, classes, sha256.hexdigest(),
-                   x_train, y_train, x_valid, y_valid, x_test, y_test)
+                   x_train, y_train, x_valid, y_valid, x_test, y_test, inputs)
 
 
 def _draw(y, count, seed):
@@ -169,8 +182,9 @@ def _cifar10(data_dir, show):
     return x, y, *test
 
 
-def _npz(path):
-    x_train, y_train, x_test, y_test = formats.npz(path)
+def _npz(path, scale):
+    """Frames and labels of an ``.npz`` file, and its :class:`~benn_fpga.raw.Inputs`."""
+    (x_train, y_train, x_test, y_test), names = formats.npz(path)
     for key, x in (("x_train", x_train), ("x_test", x_test)):
         if x.dtype.kind != "f" and x.dtype != np.uint8:
             cure = (f"save {key}.astype(np.uint8), or .astype(float) if values exceed 0..255"
@@ -179,35 +193,22 @@ def _npz(path):
         if x.ndim not in (2, 3, 4) or 0 in x.shape:
             raise BennError(f"{path.name}: {key} must be (frames, features) or "
                             f"(frames, rows, columns[, channels]) and not empty, not {x.shape}")
-        wrong = np.argwhere(~(np.abs(x) <= np.finfo(np.float64).max)) if x.dtype.kind == "f" else ()
-        if len(wrong):
-            frame, *place = wrong[0].tolist()
-            raise BennError(f"{path.name}: {key} must be finite, but is {x[tuple(wrong[0])]} in "
-                            f"frame {frame} at {', '.join(map(str, place))}; leave such frames "
-                            f"out, or fill them in")
+        if x.dtype.kind == "f":
+            check_finite(x, f"{path.name}: {key}")
     if x_train.dtype.kind != x_test.dtype.kind or x_train.shape[1:] != x_test.shape[1:]:
         raise BennError(f"{path.name}: x_train and x_test must be alike, not {x_train.dtype} "
                         f"{x_train.shape} and {x_test.dtype} {x_test.shape}; save both as the "
                         f"same type, with frames of the same shape")
-    if x_train.dtype.kind == "f":
-        x_train, x_test = _bytes(x_train, x_test)
     rows, columns, channels = (*x_train.shape[1:], 1)[:3] if x_train.ndim > 2 else (0, 0, 0)
     if rows in (1, 3) and columns == channels > 3:
         raise BennError(f"{path.name}: frames of {rows} x {columns} x {channels} have their "
                         f"channels first; save x.transpose(0, 2, 3, 1)")
     if x_train.ndim == 3:
         x_train, x_test = x_train[..., None], x_test[..., None]
-    return x_train, y_train, x_test, y_test
-
-
-def _bytes(x_train, x_test):
-    """Floats to 0..255 by the range of the training part: of each feature, or of all pixels."""
-    axes = 0 if x_train.ndim == 2 else None
-    # Halves: the span of all that float64 holds is more than float64 holds.
-    low, high = (np.float64(bound(axis=axes)) / 2 for bound in (x_train.min, x_train.max))
-    high = np.where(high > low, high, np.maximum(low + 0.5, np.nextafter(low, np.inf)))
-    return tuple(np.floor((np.clip(x.astype(np.float64) / 2, low, high) - low) / (high - low) * 255
-                          + 0.5).astype(np.uint8) for x in (x_train, x_test))
+    inputs = Inputs.of(x_train, scale, *names)
+    if inputs.has_range:
+        x_train, x_test = inputs.to_bytes(x_train), inputs.to_bytes(x_test)
+    return (x_train, y_train, x_test, y_test), inputs
 
 
 DATASETS = {"digits": _digits, "mnist": _idx("mnist"), "fashion-mnist": _idx("fashion-mnist"),

@@ -16,6 +16,7 @@ __all__ = ["cifar", "idx", "npz"]
 _CIFAR_SHAPE = (3, 32, 32)
 _CIFAR_RECORD = 1 + math.prod(_CIFAR_SHAPE)
 NPZ_KEYS = ("x_train", "y_train", "x_test", "y_test")
+NPZ_NAMES = ("class_names", "feature_names")
 _AGAIN = "write it with numpy.savez"
 # What zipfile and NumPy raise on bytes that are not theirs; their advice is not for our users.
 _DAMAGE = (EOFError, KeyError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError,
@@ -46,7 +47,8 @@ def cifar(content, where):
 
 
 def npz(path):
-    """The four arrays of an ``.npz`` data set, in the order of ``NPZ_KEYS``."""
+    """The four arrays of an ``.npz`` data set, in the order of ``NPZ_KEYS``; and those of
+    ``NPZ_NAMES``, as lists of strings."""
     try:
         with open_regular(path) as stream:
             if not zipfile.is_zipfile(stream):
@@ -58,7 +60,8 @@ def npz(path):
                 if missing:
                     raise BennError(f"{path} has no array {missing[0]!r}; it must hold "
                                     f"{', '.join(NPZ_KEYS)}")
-                return [_array(path, file, key) for key in NPZ_KEYS]
+                return ([_array(path, file, key) for key in NPZ_KEYS],
+                        [_names(path, file, key) for key in NPZ_NAMES])
     except OSError as error:
         raise BennError(f"cannot read {path}: {error.strerror or error}; "
                         f"give a file that numpy.savez wrote") from None
@@ -79,3 +82,13 @@ def _array(path, file, key):
     if not isinstance(array, np.ndarray):  # NumPy gives a member that is no .npy as bytes
         raise BennError(f"{path}: {key} is not an array; {_AGAIN}")
     return array
+
+
+def _names(path, file, key):
+    if key not in file:
+        return []
+    names = _array(path, file, key)
+    if names.ndim != 1 or names.dtype.kind != "U":
+        raise BennError(f"{path}: {key} must be an array of strings with one axis, not "
+                        f"{names.dtype} {names.shape}; save np.array([...], str)")
+    return names.tolist()

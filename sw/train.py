@@ -16,6 +16,7 @@ from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SUM, Dense
 from benn_fpga.presets import BOOSTS, FLOATS
 from benn_fpga.progress import bar
+from benn_fpga.raw import Inputs
 from benn_fpga.settings import FLOAT_LR
 from benn_fpga.spec import Encoder, Ensemble, Member
 from benn_fpga.sw import boost, export
@@ -43,7 +44,7 @@ class Trained:
     -------
     network, encoder : see :func:`evaluate`
     vote, vote_weights : rule, and the whole number that each member's vote counts
-    provenance : as in the model file
+    provenance, inputs : as in the model file
     """
 
     network: Network
@@ -51,6 +52,7 @@ class Trained:
     vote: str
     vote_weights: tuple[int, ...]
     provenance: dict
+    inputs: Inputs
 
     def predict(self, x):
         """Class of each frame of raw values ``x``, by the vote."""
@@ -59,7 +61,7 @@ class Trained:
     def export(self, x):
         """The :class:`~benn_fpga.spec.Ensemble`, compared with the network on raw values ``x``."""
         model, _ = export.export(self.network, self.encoder, x, self.vote, self.vote_weights)
-        return dataclasses.replace(model, provenance=self.provenance)
+        return dataclasses.replace(model, provenance=self.provenance, inputs=self.inputs)
 
 
 def train(dataset, settings, **run):
@@ -220,7 +222,7 @@ def _trained(dataset, network, coder, vote, votes, most, told, stopped):
             "member_correct": each.sum(axis=1).tolist(),
         }},
         "versions": versions(),
-    })
+    }, dataset.inputs)
 
 
 def versions():

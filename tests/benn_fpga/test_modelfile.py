@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import pickle
@@ -7,13 +8,17 @@ import tracemalloc
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import draw
 from benn_fpga import modelfile
 from benn_fpga.errors import BennError
+from benn_fpga.raw import Inputs
 
-MODEL = draw.random_model(np.random.default_rng(0), hidden=(3,), shape=(5,), classes=3)
+OLD = draw.random_model(np.random.default_rng(0), hidden=(3,), shape=(5,), classes=3)
+MODEL = dataclasses.replace(OLD, reject=2, inputs=Inputs(
+    "feature", np.arange(5.) - 2, np.arange(5.) / 3 + 9, ("a", "b", "c"), tuple("vwxyz")))
 
 
 @pytest.fixture
@@ -58,8 +63,10 @@ def edit(content, change):
     return join(header, tensors)
 
 
-@given(draw.models())
-def test_what_is_saved_is_loaded(tmp_path_factory, model):
+@given(draw.models(), st.none() | st.integers(1, 9))
+def test_what_is_saved_is_loaded(tmp_path_factory, model, reject):
+    limit = 2 * model.max_total
+    model = dataclasses.replace(model, reject=min(reject, limit) if reject and limit else None)
     path = tmp_path_factory.mktemp("m") / "m.benn"
     model.save(path)
     loaded = modelfile.load(path)
@@ -142,14 +149,30 @@ def test_a_huge_file_is_not_read(path, content):
         modelfile.load(path)
 
 
+def test_what_is_known_of_the_inputs(path, content):
+    loaded = modelfile.load(path)
+    assert loaded.reject == 2
+    assert loaded.inputs.describe() == MODEL.inputs.describe()
+    assert loaded.inputs.low.tolist() == MODEL.inputs.low.tolist()
+    assert loaded.inputs.high.tolist() == MODEL.inputs.high.tolist()
+
+
+def test_a_model_that_knows_nothing_of_its_inputs_is_a_file_of_version_2(path):
+    OLD.save(path)
+    header, _ = parts(path.read_bytes())
+    benn = json.loads(header["__metadata__"]["benn"])
+    assert (benn["version"], "inputs" in benn, "reject" in benn) == (2, False, False)
+    assert modelfile.load(path).inputs.scale == "unknown"
+
+
 def test_newer_version(path, content):
-    refuses(path, edit(content, lambda h: h.update(version=3)),
-            "format version 3 is newer than this program reads (2); upgrade benn_fpga")
+    refuses(path, edit(content, lambda h: h.update(version=4)),
+            "format version 4 is newer than this program reads (2 to 3); upgrade benn_fpga")
 
 
 def test_older_version(path, content):
     refuses(path, edit(content, lambda h: h.update(version=1)),
-            "format version 1 is older than this program reads (2); train the model again")
+            "format version 1 is older than this program reads (2 to 3); train the model again")
 
 
 @pytest.mark.parametrize("version", [0, -1, "1", None, 1.0])
@@ -187,6 +210,20 @@ def test_wrong_header_key(path, content, key, value):
     lambda h: h.update(vote="loud"),
     lambda h: h.update(provenance={"seed": 2}),
     lambda h: h.update(digest="0" * 64),
+    lambda h: h.update(version=2),
+    lambda h: h.update(reject=0),
+    lambda h: h.update(reject="2"),
+    lambda h: h.update(inputs=None),
+    lambda h: h.update(inputs=[]),
+    lambda h: h["inputs"].update(scale="all"),
+    lambda h: h["inputs"].update(scale="bytes"),
+    lambda h: h["inputs"].update(scale=["feature"]),
+    lambda h: h["inputs"].update(class_names=["a", "b"]),
+    lambda h: h["inputs"].update(class_names=["a", "a", "b"]),
+    lambda h: h["inputs"].update(class_names=["a", "b", "\n"]),
+    lambda h: h["inputs"].update(class_names="abc"),
+    lambda h: h["inputs"].update(feature_names=[1, 2, 3, 4, 5]),
+    lambda h: h["inputs"].update(surplus=1),
 ])
 def test_tampered_header(path, content, change):
     refuses(path, edit(content, change))
@@ -211,8 +248,8 @@ def test_deep_header(path, content):
     refuses(path, join(header, tensors), "not a .benn model file")
 
 
-@pytest.mark.parametrize("name", ["encoder.thresholds", "vote.weights", "layer1.weights",
-                                  "layer0.thresholds"])
+@pytest.mark.parametrize("name", ["encoder.thresholds", "vote.weights", "inputs.range",
+                                  "layer1.weights", "layer0.thresholds"])
 def test_tensor_missing_or_of_another_type(path, name):
     header = json.dumps({"format": "benn", "version": modelfile.VERSION, "digest": MODEL.digest(),
                          **MODEL.describe()})

@@ -56,7 +56,7 @@ ARRAYS = {"x_train": np.zeros((2, 3)), "y_train": np.arange(2), "x_test": np.zer
 
 
 def test_npz(tmp_path):
-    arrays = formats.npz(npz(tmp_path / "d.npz", **ARRAYS))
+    arrays, _ = formats.npz(npz(tmp_path / "d.npz", **ARRAYS))
     assert [array.shape for array in arrays] == [(2, 3), (2,), (1, 3), (1,)]
 
 

@@ -1,0 +1,172 @@
+"""Raw values: how somebody's numbers become the bytes that the model, and the hardware, takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from benn_fpga.checks import one_of
+from benn_fpga.errors import BennError
+
+__all__ = ["FLOAT_SCALES", "SCALES", "Inputs", "check_finite",
+           "scale_for"]
+
+FLOAT_SCALES = ("all", "feature", "channel", "column")
+SCALES = ("unknown", "bytes", *FLOAT_SCALES)
+MAX_NAME = 200  # characters of the name of a class or feature
+
+
+def scale_for(shape: Sequence[int], scale: str | None = None) -> str:
+    """``scale``, or what fits the ``shape`` of a frame if that is None; raise if it does not fit.
+
+    A row of features is scaled feature by feature, an image as a whole.
+    """
+    fits = ("feature", "all") if len(shape) == 1 else ("all", "channel", "column")
+    if scale is None:
+        return fits[0]
+    if scale not in fits:
+        what = "rows of features" if len(shape) == 1 else "images"
+        raise BennError(f"`scale` of {what} must be one of {', '.join(fits)}, not {scale!r}")
+    return scale
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a model knows of its inputs, beside their shape.
+
+    A float x becomes a byte by the range low..high of the training data::
+
+        byte = floor((min(max(x / 2, low / 2), high / 2) - low / 2) / (high / 2 - low / 2) * 255
+                     + 0.5)
+
+    in IEEE double precision, operation by operation as written; an x of single precision is
+    widened first. (Halves, since the span of two doubles can exceed a double.) Where high / 2 = low
+    / 2 in the training data, high becomes the larger of low + 1 and the next double above low, and
+    so low becomes byte 0. (If low is the largest double, low becomes the double below it instead.)
+
+    Parameters
+    ----------
+    scale : what has a range of its own: ``all`` values together, each ``feature`` of a row, each
+        ``channel`` or each ``column`` of an image. ``bytes``: training took bytes as they are;
+        ``unknown``: the model does not say
+    low, high : float64 (n,), n = 1, features, channels or columns; empty without ranges
+    class_names, feature_names : empty if they have none
+    """
+
+    scale: str = "unknown"
+    low: np.ndarray = field(default_factory=lambda: np.empty(0))
+    high: np.ndarray = field(default_factory=lambda: np.empty(0))
+    class_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_of("Scale", self.scale, SCALES)
+        for bound in (self.low, self.high):
+            if not isinstance(bound, np.ndarray) or bound.dtype != np.float64 or bound.ndim != 1:
+                raise BennError("Input ranges must be float64 arrays with one axis")
+        if len(self.low) != len(self.high) or bool(len(self.low)) != self.has_range:
+            raise BennError(f"Scale {self.scale} cannot have ranges of {len(self.low)} and "
+                            f"{len(self.high)} bounds")
+        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()
+                and (self.low / 2 < self.high / 2).all()):
+            raise BennError("Input ranges must be finite, with low / 2 below high / 2")
+        for noun, names in (("Class", self.class_names), ("Feature", self.feature_names)):
+            _check_names(noun, names)
+
+    @classmethod
+    def of(cls, x: np.ndarray, scale: str | None = None, class_names: Sequence[str] = (),
+           feature_names: Sequence[str] = ()) -> Self:
+        """The inputs of which ``x`` (frames, *shape) are those of training: floats or bytes."""
+        names = tuple(class_names), tuple(feature_names)
+        if x.dtype.kind != "f":
+            if scale is not None:
+                raise BennError(f"`scale` is for floats; the data are {x.dtype}, which are taken "
+                                f"as they are")
+            return cls("bytes", np.empty(0), np.empty(0), *names)
+        scale = scale_for(x.shape[1:], scale)
+        kept = {"all": (), "feature": (1,), "channel": (3,), "column": (2,)}[scale]
+        axes = tuple(axis for axis in range(x.ndim) if axis not in kept)
+        low, high = (np.atleast_1d(bound(axis=axes)).astype(np.float64)
+                     for bound in (x.min, x.max))
+        most = np.finfo(np.float64).max
+        above = np.maximum(low + 1, np.nextafter(np.minimum(low, np.nextafter(most, 0)), np.inf))
+        high = np.where(high / 2 > low / 2, high, above)
+        return cls(scale, np.minimum(low, np.nextafter(high, -np.inf)), high, *names)
+
+    @property
+    def has_range(self) -> bool:
+        """Whether it says how floats become bytes."""
+        return self.scale in FLOAT_SCALES
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it says anything at all."""
+        return self.scale != "unknown" or bool(self.class_names or self.feature_names)
+
+    def check(self, shape: tuple[int, ...], classes: int) -> None:
+        """Raise unless this fits frames of ``shape`` and so many classes."""
+        if self.has_range:
+            scale_for(shape, self.scale)
+            size = {"all": 1, "feature": shape[0], "channel": shape[-1],
+                    "column": shape[len(shape) // 2]}[self.scale]
+            if len(self.low) != size:
+                raise BennError(f"Ranges by {self.scale} of inputs {shape} must be {size}, not "
+                                f"{len(self.low)}")
+        for noun, names, size in (("class", self.class_names, classes),
+                                  ("feature", self.feature_names, math.prod(shape))):
+            if names and len(names) != size:
+                raise BennError(f"There must be {size} {noun} names, one for each, "
+                                f"not {len(names)}")
+
+    def bounds(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """``low`` and ``high`` in a form that NumPy broadcasts over frames of ``shape``."""
+        form = (-1, 1) if self.scale == "column" else (-1,)
+        return self.low.reshape(form), self.high.reshape(form)
+
+    def to_bytes(self, x: npt.ArrayLike) -> np.ndarray:
+        """Bytes of floats ``x`` (frames, *shape); raise if the model has no range, or x is not
+        finite."""
+        x = np.asarray(x)
+        if not self.has_range:
+            why = "was trained on bytes, which are taken as they are" if self.scale == "bytes" \
+                else "does not say how floats become bytes"
+            raise BennError(f"Inputs must be bytes, not {x.dtype}: the model {why}")
+        check_finite(x, "x")
+        low, high = (bound / 2 for bound in self.bounds(x.shape[1:]))
+        share = (np.clip(x.astype(np.float64) / 2, low, high) - low) / (high - low)
+        return np.floor(share * 255 + 0.5).astype(np.uint8)
+
+    def describe(self) -> dict[str, Any]:
+        """All but the ranges, as JSON."""
+        return {"scale": self.scale, "class_names": list(self.class_names),
+                "feature_names": list(self.feature_names)}
+
+    def name_of(self, label: int) -> str:
+        """Name of a class: its number if it has none."""
+        return self.class_names[label] if self.class_names else str(label)
+
+
+def check_finite(x: np.ndarray, noun: str) -> None:
+    """Raise if a value of ``x`` (frames, ...) is not a number that a double can hold."""
+    wrong = np.argwhere(~(np.abs(x) <= np.finfo(np.float64).max))
+    if len(wrong):
+        frame, *where = wrong[0].tolist()
+        raise BennError(f"{noun} must be finite, but is {x[tuple(wrong[0])]} in frame {frame} at "
+                        f"{', '.join(map(str, where))}; leave such frames out, or fill them in")
+
+
+def _check_names(noun: str, names: object) -> None:
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise BennError(f"{noun} names must be a tuple of strings")
+    for name in names:
+        if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
+            raise BennError(f"{noun} name must be 1 to {MAX_NAME} printable characters, "
+                            f"not {name[:40]!r}")
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BennError(f"{noun} names must differ, but {twice!r} is there twice")
