@@ -14,9 +14,11 @@ help: ## show this list
 setup: $(STAMP) ## make .venv and install everything into it
 
 $(STAMP): pyproject.toml constraints.txt
+	@echo 'setup: making .venv and installing the packages of constraints.txt: 1.4 GB, some minutes'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+	@echo 'setup: done; ". .venv/bin/activate" gives you benn-fpga, "benn-fpga doctor" checks the tools'
 
 demo: setup ## train, evaluate, generate and simulate an ensemble; print one table
 	$(BIN)/python examples/demo.py

@@ -258,7 +258,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     ----------
     model : an Ensemble, or the path of a model file
     folding : a Folding; else one is chosen:
-    parallel, bus : members side by side (all of them if None), and bus width in bits
+    parallel, bus : members side by side (if None, all of them, or the number that takes the fewest
+        lanes with ``cycles``), and bus width in bits
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
     force : write into a folder that holds other things, or the design of another model

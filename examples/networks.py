@@ -34,7 +34,7 @@ class Case:
     -------
     net, width, members : as in `benn-fpga train`
     side : of its images, which have three colours
-    cycles : target of the folding, or
+    cycles : target of the folding, all members in parallel, or
     folds : (PE, SIMD) by layer
     frames : to be simulated; None if it is only generated
     """
@@ -49,7 +49,7 @@ class Case:
 
     def options(self, model):
         if self.folds is None:
-            return {"cycles": self.cycles}
+            return {"cycles": self.cycles, "parallel": self.members}
         return {"folding": Folding(tuple(Fold(*fold) for fold in self.folds), self.members, 64)}
 
 

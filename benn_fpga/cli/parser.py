@@ -215,7 +215,8 @@ def build():
     sub.add_argument("model", metavar="M.benn")
     sub.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
     sub.add_argument("--parallel", metavar="M", type=_count,
-                     help="members side by side; it must divide their number (default: all)")
+                     help="members side by side; it must divide their number (default: all, or "
+                          "what takes the fewest lanes with --cycles and --target-fps)")
     sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
     goal = sub.add_mutually_exclusive_group()
     goal.add_argument("--fold", metavar="FILE",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from benn_fpga.errors import BennError
-from benn_fpga.layers import Layer
+from benn_fpga.layers import Layer, divisors
 from benn_fpga.plan.answer import answer_beats
 from benn_fpga.plan.cycles import alone, supplies
 from benn_fpga.plan.plan import draft, plan
@@ -72,8 +72,25 @@ def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
 
 def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
                     bus: int = 64) -> Folding:
-    """The smallest folding that takes at most ``cycles`` per frame."""
-    parallel = parallel or len(model.members)
+    """The smallest folding that takes at most ``cycles`` per frame.
+
+    If ``parallel`` is None, that of the fewest XNOR lanes over all numbers of engines; among equals
+    that of the fewest engines, since each has buffers of its own.
+    """
+    if parallel is not None:
+        return _for_cycles(model, cycles, parallel, bus)
+    engines = divisors(len(model.members))
+    chosen = [_for_cycles(model, cycles, engines[-1], bus)]  # the most likely to meet it
+    for fewer in reversed(engines[:-1]):
+        try:
+            chosen.insert(0, _for_cycles(model, cycles, fewer, bus))
+        except BennError:
+            break
+    return min(chosen, key=lambda folding: folding.parallel * _lanes(model, folding))
+
+
+def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Folding:
+    """The smallest folding of so many engines that takes at most ``cycles`` per frame."""
     least = _bound(model, bus)
     if cycles < least:
         raise BennError(f"{cycles} cycles per frame cannot be met: the {bus}-bit bus alone needs "
@@ -125,11 +142,11 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
 
     def fits(cycles: int) -> bool:
         try:
-            return parallel * _lanes(model, fold_for_cycles(model, cycles, parallel, bus)) <= lanes
+            return parallel * _lanes(model, _for_cycles(model, cycles, parallel, bus)) <= lanes
         except BennError:  # words come too slowly
             return False
 
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle + 1, high)
-    return fold_for_cycles(model, low, parallel, bus)
+    return _for_cycles(model, low, parallel, bus)

@@ -54,9 +54,18 @@ def test_whatever_is_chosen_fits_the_model(model, more, bus):
     assert plan(model, folding).schedule.xnor_lanes <= budget
 
 
+@pytest.mark.parametrize("target", [6, 12, 48, 96, 97, 200, 400])
+def test_cycles_are_met_with_the_fewest_lanes_of_all_numbers_of_engines(target):
+    chosen = fold_for_cycles(MODEL, target)
+    enough = [f for parallel in (1, 2, 4) for f in all_foldings(MODEL, parallel, 64)
+              if cycles(f) <= target]
+    assert cycles(chosen) <= target
+    assert lanes(chosen) == min(map(lanes, enough))
+    assert chosen.parallel == min(f.parallel for f in enough if lanes(f) == lanes(chosen))
+
+
 def test_all_members_are_parallel_unless_said():
     assert fold_for_lanes(MODEL).parallel == 4
-    assert fold_for_cycles(MODEL, 100).parallel == 4
 
 
 @pytest.mark.parametrize(("message", "choose"), [
