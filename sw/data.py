@@ -1,6 +1,7 @@
 """Data sets as raw integers, split into training, validation and test parts."""
 
 import hashlib
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.raw import Inputs, check_finite
-from benn_fpga.sw import files, formats
+from benn_fpga.readers import npz
+from benn_fpga.sw import files, formats, labels
 
 __all__ = ["DATASETS", "Dataset", "load"]
 
@@ -72,39 +74,30 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     scale : how floats become bytes, see :func:`benn_fpga.raw.scale_for`
     """
     if name in DATASETS:
-        arrays, classes = DATASETS[name](data_dir, show), 10
-        inputs = Inputs.of(arrays[0], scale, CLASS_NAMES.get(name, map(str, range(classes))))
-    elif str(name).endswith(".npz"):
-        arrays, inputs = _npz(Path(name), scale)
-        classes = len(inputs.class_names) or None
-        name = Path(name).name
+        arrays = DATASETS[name](data_dir, show)
+        inputs = Inputs.of(arrays[0], scale, CLASS_NAMES.get(name, map(str, range(10))))
     else:
-        raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
-                        f"or the path of an .npz file")
+        _check_name(name)
+        arrays, inputs = _npz(Path(name), scale)
+        name = Path(name).name
     x_train, y_train, x_test, y_test = arrays
-    y_train = _labels(name, "train", x_train, y_train, classes)
+    names = inputs.class_names
+    classes = len(names) or None
+    y_train = labels.numbers(name, "y_train", y_train, len(x_train), classes, names)
     classes = classes or max(2, int(y_train.max()) + 1)
-    y_test = _labels(name, "test", x_test, y_test, classes)
+    y_test = labels.numbers(name, "y_test", y_test, len(x_test), classes, names)
+    labels.check_every_class(name, y_train, classes, names)
     shape = x_train.shape[1:]
     if x_test.shape[1:] != shape:
         raise BennError(f"{name}: x_test must have frames of shape {shape} like x_train, "
                         f"not {x_test.shape[1:]}")
-    sha256 = hashlib.sha256(str(shape).encode())
-    for array in (x_train, y_train, x_test, y_test):
-        sha256.update(np.ascontiguousarray(array).data)
-    absent = np.flatnonzero(np.bincount(y_train, minlength=classes) == 0)
-    if len(absent):
-        raise BennError(f"{name}: class {absent[0]} of 0..{classes - 1} has no training frame; "
-                        f"number the classes without gaps")
+    with _prefixed(name):
+        inputs.check(shape, classes)
+    sha256 = _digest(x_train, y_train, x_test, y_test)
     high = max(1, int(x_train.max()))
     bits = 8 if inputs.has_range else max(high, int(x_test.max())).bit_length()
 
-    if valid is None:
-        valid = max(1, min(len(x_train) // 10, _MOST_VALIDATION))
-    if not 1 <= valid < len(x_train):
-        raise BennError(f"{name}: {len(x_train)} training frames cannot give {valid} validation "
-                        f"frames; use more data")
-    held = _draw(y_train, valid, split_seed)
+    held = _held(name, y_train, valid, split_seed)
     x_valid, y_valid, x_train, y_train = x_train[held], y_train[held], x_train[~held], \
         y_train[~held]
     if limit is not None:
@@ -116,8 +109,8 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     lost = np.flatnonzero(np.bincount(y_train, minlength=classes) == 0)
     if len(lost):
         raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
-                        f"frames are used, {valid} more for validation; use more frames")
-    return Dataset(name, shape, bits, high, classes, sha256.hexdigest(),
+                        f"frames are used, {len(x_valid)} more for validation; use more frames")
+    return Dataset(name, shape, bits, high, classes, sha256,
                    x_train, y_train, x_valid, y_valid, x_test, y_test, inputs)
 
 
@@ -131,24 +124,22 @@ def _draw(y, count, seed):
     return mask
 
 
-def _labels(name, part, x, y, classes):
-    """The labels as int64, checked against the frames and the number of classes, if known."""
-    if not len(x):
-        raise BennError(f"{name}: x_{part} is empty")
-    if y.shape != (len(x),):
-        raise BennError(f"{name}: y_{part} must be one label for each of the {len(x)} frames of "
-                        f"x_{part}, not an array of shape {y.shape}")
-    if y.dtype.kind not in "iu":
-        raise BennError(f"{name}: y_{part} must be whole numbers, not {y.dtype}; number the "
-                        f"classes from 0 and save them as integers")
-    low, high = int(y.min()), int(y.max())
-    most = (classes or 1 << 16) - 1
-    if low < 0 or high > most:
-        raise BennError(f"{name}: y_{part} must be labels in 0..{most}, "
-                        f"not {low if low < 0 else high}; number the classes from 0")
-    if classes is None and high == low:
-        raise BennError(f"{name}: y_{part} has the one class {low}; at least 2 are needed")
-    return y.astype(np.int64)
+def _held(name, y, valid=None, seed=SPLIT_SEED):
+    """Mask of the frames of a training part that are kept for validation."""
+    if valid is None:
+        valid = max(1, min(len(y) // 10, _MOST_VALIDATION))
+    if not 1 <= valid < len(y):
+        raise BennError(f"{name}: {len(y)} training frames cannot give {valid} validation "
+                        f"frames; use more data")
+    return _draw(y, valid, seed)
+
+
+def _digest(*arrays):
+    """SHA-256 of frames and labels, training part first."""
+    sha256 = hashlib.sha256(str(arrays[0].shape[1:]).encode())
+    for array in arrays:
+        sha256.update(np.ascontiguousarray(array).data)
+    return sha256.hexdigest()
 
 
 def _digits(data_dir, show):
@@ -182,9 +173,21 @@ def _cifar10(data_dir, show):
     return x, y, *test
 
 
+def _check_name(name):
+    if not str(name).endswith(".npz"):
+        raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
+                        f"or the path of an .npz file")
+
+
 def _npz(path, scale):
-    """Frames and labels of an ``.npz`` file, and its :class:`~benn_fpga.raw.Inputs`."""
-    (x_train, y_train, x_test, y_test), names = formats.npz(path)
+    """Frames and labels of an ``.npz`` file, and its :class:`~benn_fpga.raw.Inputs`.
+
+    Labels that are text give class names, in alphabetical order, if the file has none.
+    """
+    with npz.opened(path) as file:
+        file.require(npz.PARTS)
+        x_train, y_train, x_test, y_test = map(file.array, npz.PARTS)
+        class_names, feature_names = map(file.names, npz.NAMES)
     for key, x in (("x_train", x_train), ("x_test", x_test)):
         if x.dtype.kind != "f" and x.dtype != np.uint8:
             cure = (f"save {key}.astype(np.uint8), or .astype(float) if values exceed 0..255"
@@ -199,16 +202,32 @@ def _npz(path, scale):
         raise BennError(f"{path.name}: x_train and x_test must be alike, not {x_train.dtype} "
                         f"{x_train.shape} and {x_test.dtype} {x_test.shape}; save both as the "
                         f"same type, with frames of the same shape")
-    rows, columns, channels = (*x_train.shape[1:], 1)[:3] if x_train.ndim > 2 else (0, 0, 0)
-    if rows in (1, 3) and columns == channels > 3:
-        raise BennError(f"{path.name}: frames of {rows} x {columns} x {channels} have their "
-                        f"channels first; save x.transpose(0, 2, 3, 1)")
+    _check_channels(path.name, x_train.shape[1:])
     if x_train.ndim == 3:
         x_train, x_test = x_train[..., None], x_test[..., None]
-    inputs = Inputs.of(x_train, scale, *names)
+    with _prefixed(path.name):
+        inputs = Inputs.of(x_train, scale, class_names or labels.sorted_names(y_train),
+                           feature_names)
     if inputs.has_range:
         x_train, x_test = inputs.to_bytes(x_train), inputs.to_bytes(x_test)
     return (x_train, y_train, x_test, y_test), inputs
+
+
+@contextmanager
+def _prefixed(name):
+    try:
+        yield
+    except BennError as error:
+        raise BennError(f"{name}: {error}") from None
+
+
+def _check_channels(name, shape):
+    """Raise if frames seem to have their channels first, which is a guess."""
+    if len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 4:
+        size = " x ".join(map(str, shape))
+        raise BennError(f"{name}: frames of {size} seem to have their channels first; save "
+                        f"x.transpose(0, 2, 3, 1), or if they do have {shape[0]} rows "
+                        f"x.transpose(0, 2, 1, 3)")
 
 
 DATASETS = {"digits": _digits, "mnist": _idx("mnist"), "fashion-mnist": _idx("fashion-mnist"),

@@ -195,22 +195,72 @@ def test_float_images_have_one_range(save):
      "not an array of shape (29,)"),
     ({"y_test": np.ones((9, 1), int)}, "y_test must be one label for each of the 9 frames of "
      "x_test, not an array of shape (9, 1)"),
-    ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not float64; "
+    ({"y_train": np.arange(30) / 2}, "y_train must be whole numbers, not 0.5; "
+     "number the classes from 0"),
+    ({"y_train": np.arange(30) + 1j}, "y_train must be whole numbers or text, not complex128; "
      "number the classes from 0 and save them as integers"),
+    ({"y_train": np.full(30, np.nan)}, "y_train must be whole numbers, not nan; "
+     "number the classes from 0"),
     ({"y_train": np.arange(30) - 1}, "y_train must be labels in 0..65535, not -1; "
      "number the classes from 0"),
     ({"x_train": np.ones((30, 3, 12, 12)), "x_test": np.ones((9, 3, 12, 12))},
-     "frames of 3 x 12 x 12 have their channels first; save x.transpose(0, 2, 3, 1)"),
+     "frames of 3 x 12 x 12 seem to have their channels first; save x.transpose(0, 2, 3, 1), or if "
+     "they do have 3 rows x.transpose(0, 2, 1, 3)"),
+    ({"x_train": np.ones((30, 1, 49, 10)), "x_test": np.ones((9, 1, 49, 10))},
+     "frames of 1 x 49 x 10 seem to have their channels first; save x.transpose(0, 2, 3, 1), or if "
+     "they do have 1 rows x.transpose(0, 2, 1, 3)"),
     ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8; number the classes "
      "from 0"),
     ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
     ({"y_train": np.arange(30) % 3 * 2},
      "class 1 of 0..4 has no training frame; number the classes without gaps"),
+    ({"y_train": np.arange(30) % 3 + 1},
+     "class 0 of 0..3 has no training frame; if labels start from 1, subtract 1"),
+    ({"y_train": np.arange(30) % 3 + 1, "class_names": np.array(["a", "b", "c"])},
+     "y_train must be labels in 0..2, for 3 class names, not 3; labels start from 1: subtract 1"),
+    ({"class_names": np.array(["a", "b"])},
+     "y_train must be labels in 0..1, for 2 class names, not 2; number the classes from 0"),
+    ({"class_names": np.array(["a", "b", "c", "d"])},
+     "class 3 ('d') of 0..3 has no training frame; leave out its name"),
+    ({"class_names": np.array(["a", "b", "a"])}, "Class names must differ, but 'a' is there twice"),
+    ({"feature_names": np.array(["a", "b"])},
+     "There must be 4 feature names, one for each, not 2"),
+    ({"y_train": np.full(30, "a")}, "y_train has the one class a; at least 2 are needed"),
+    ({"y_train": np.array(["a", "b"] * 15), "y_test": np.array(["a", "b", "c"] * 3)},
+     "y_test has the label 'c', but the classes are 'a', 'b'"),
+    ({"y_test": np.array(["a", "b", "c"] * 3)}, "y_test must be numbers of classes from 0, not "
+     "text: there are no class names to look it up in"),
     ({"y_train": np.array([0] * 15 + [1] + [2] * 14)}, "class 1 has no frame left to train on: "
      "27 frames are used, 3 more for validation; use more frames"),
 ])
 def test_bad_npz(save, changed, expected):
     assert message(save(**changed)) == f"d.npz: {expected}"
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, np.uint8])
+def test_labels_of_any_type_that_are_whole_numbers(save, dtype):
+    found = data.load(save(y_train=(np.arange(30) % 3).astype(dtype)))
+    assert (found.y_train.dtype, found.sha256) == (np.int64, data.load(save()).sha256)
+
+
+def test_labels_that_are_text_are_sorted_into_class_names(save):
+    names = np.array(["owl", "cat", "dog"])
+    found = data.load(save(y_train=names[np.arange(30) % 3], y_test=names[np.arange(9) % 3]))
+    assert found.inputs.class_names == ("cat", "dog", "owl")
+    assert found.y_test.tolist() == [2, 0, 1] * 3
+
+
+def test_labels_that_are_text_follow_the_class_names_that_are_given(save):
+    names = np.array(["owl", "cat", "dog"])
+    found = data.load(save(y_train=names[np.arange(30) % 3], y_test=names[np.arange(9) % 3],
+                           class_names=names))
+    assert (found.inputs.class_names, found.y_test.tolist()) == (tuple(names), [0, 1, 2] * 3)
+
+
+@pytest.mark.parametrize("shape", [(12, 3, 12), (2, 12, 12), (3, 12, 1), (1, 12, 3)])
+def test_frames_whose_channels_need_not_be_first(save, shape):
+    x = np.ones((39, *shape), np.uint8)
+    assert data.load(save(x_train=x[:30], x_test=x[30:])).shape == shape
 
 
 @pytest.mark.parametrize(("options", "expected"), [

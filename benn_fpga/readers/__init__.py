@@ -1,0 +1,1 @@
+"""Somebody's own files as arrays: .npz, .npy, .csv and images."""
