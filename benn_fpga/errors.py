@@ -4,7 +4,7 @@ A message names parameters as Python does, in backquotes: `bits`, `force=True`. 
 shows them as its options: --bits, --force.
 """
 
-__all__ = ["BennError", "Interrupted", "Mismatch", "MissingExtra"]
+__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra"]
 
 
 class BennError(Exception):
@@ -33,3 +33,7 @@ class MissingExtra(BennError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; run: pip install 'benn_fpga[{extra}]'")
+
+
+class BennWarning(UserWarning):
+    """Something that works, but may not be what was meant. The command line prints it as a note."""

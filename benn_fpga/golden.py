@@ -8,7 +8,7 @@ and ``popcount(xnor(a, b)) = n - popcount(a ^ b)``, in which the zero bits past 
 vector cancel. layers.py says what each kind of layer computes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,22 +18,27 @@ from benn_fpga.errors import BennError
 from benn_fpga.layers import Add, Conv, Dense, MaxPool, Scale, SumPool
 from benn_fpga.spec import Encoder, Ensemble, sources
 
-__all__ = ["Result", "activate", "check_input", "compute", "encode", "forward", "run", "sums",
-           "vote", "windows"]
+__all__ = ["UNKNOWN", "Result", "activate", "check_input", "compute", "encode", "forward", "run",
+           "sums", "vote", "windows"]
 
+UNKNOWN = "unknown"  # the name of an answer whose margin is too small
 _CHUNK_WORDS = 1 << 22  # words of scratch memory in one step
 _CHUNK_VALUES = 1 << 25  # elements of all windows of a layer in one step
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What :func:`run` returns; F frames, K members, C classes.
+    """What :func:`run` and ``model.answer`` return; F frames, K members, C classes.
 
     Members
     -------
     classes, margins : (F,) winner, and its total minus the runner-up's
     totals : (F, C) the vote
     scores : (F, K, C) of each member
+    rejected : (F,) the margin is below that of the model, so the answer means "unknown"; never,
+        if the model has none
+    class_names : of all C classes; their numbers if the model has no names
+    input_type : "floats" or "bytes", which the frames were
     encoded : codes (F, elements) that the first layer read, or None
     activations : per member, the output (F, *shape) of each layer but the last, or None
     """
@@ -42,6 +47,9 @@ class Result:
     margins: np.ndarray
     totals: np.ndarray
     scores: np.ndarray
+    rejected: np.ndarray
+    class_names: tuple[str, ...]
+    input_type: str = "bytes"
     encoded: np.ndarray | None = None
     activations: tuple[tuple[np.ndarray, ...], ...] | None = None
 
@@ -49,6 +57,12 @@ class Result:
     def member_classes(self) -> np.ndarray:
         """(F, K) each member's own answer."""
         return self.scores.argmax(axis=2)
+
+    @property
+    def names(self) -> list[str]:
+        """(F,) the name of the class, or "unknown" where the answer is rejected."""
+        return [UNKNOWN if no else self.class_names[n]
+                for n, no in zip(self.classes.tolist(), self.rejected.tolist(), strict=True)]
 
 
 def check_input(encoder: Encoder, x: npt.ArrayLike) -> np.ndarray:
@@ -204,11 +218,13 @@ def run(model: Ensemble, x: npt.ArrayLike, trace: bool = False) -> Result:
     encoded, scores, hidden = zip(*parts, strict=True)
     scores = np.concatenate(scores)
     classes, margins, totals = vote(model, scores)
+    found = Result(classes, margins, totals, scores, margins < (model.reject or 0),
+                   tuple(map(model.inputs.name_of, range(model.classes))))
     if not trace:
-        return Result(classes, margins, totals, scores)
+        return found
     members = (zip(*member, strict=True) for member in zip(*hidden, strict=True))
-    return Result(classes, margins, totals, scores, np.concatenate(encoded),
-                  tuple(tuple(map(np.concatenate, layers)) for layers in members))
+    return replace(found, encoded=np.concatenate(encoded), activations=tuple(
+        tuple(map(np.concatenate, layers)) for layers in members))
 
 
 def _footprint(layer):

@@ -13,12 +13,14 @@ import numpy.typing as npt
 from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
 
-__all__ = ["FLOAT_SCALES", "SCALES", "Inputs", "check_finite",
-           "scale_for"]
+__all__ = ["FLOAT_SCALES", "SCALES", "Inputs", "check_finite", "scale_for", "wasted"]
 
 FLOAT_SCALES = ("all", "feature", "channel", "column")
 SCALES = ("unknown", "bytes", *FLOAT_SCALES)
 MAX_NAME = 200  # characters of the name of a class or feature
+# Axes of (frames, features) or (frames, rows, columns, channels) that have ranges of their own.
+_KEPT = {"all": (), "feature": (1,), "channel": (3,), "column": (2,)}
+FEW_VALUES = 64  # a quarter of what a byte can hold
 
 
 def scale_for(shape: Sequence[int], scale: str | None = None) -> str:
@@ -89,9 +91,7 @@ class Inputs:
                                 f"as they are")
             return cls("bytes", np.empty(0), np.empty(0), *names)
         scale = scale_for(x.shape[1:], scale)
-        kept = {"all": (), "feature": (1,), "channel": (3,), "column": (2,)}[scale]
-        axes = tuple(axis for axis in range(x.ndim) if axis not in kept)
-        low, high = (np.atleast_1d(bound(axis=axes)).astype(np.float64)
+        low, high = (np.atleast_1d(bound(axis=_others(x, scale))).astype(np.float64)
                      for bound in (x.min, x.max))
         most = np.finfo(np.float64).max
         above = np.maximum(low + 1, np.nextafter(np.minimum(low, np.nextafter(most, 0)), np.inf))
@@ -128,6 +128,17 @@ class Inputs:
         form = (-1, 1) if self.scale == "column" else (-1,)
         return self.low.reshape(form), self.high.reshape(form)
 
+    def share_by_range(self, mask: np.ndarray) -> np.ndarray:
+        """(n,) share of a mask (frames, *shape) that is set, for each of the n ranges."""
+        return np.atleast_1d(mask.mean(axis=_others(mask, self.scale)))
+
+    def range_name(self, n: int) -> str:
+        """What range ``n`` is of, in words."""
+        if self.scale == "all":
+            return "all values"
+        named = self.scale == "feature" and self.feature_names
+        return f"{self.scale} {n}{f' ({self.feature_names[n]})' if named else ''}"
+
     def to_bytes(self, x: npt.ArrayLike) -> np.ndarray:
         """Bytes of floats ``x`` (frames, *shape); raise if the model has no range, or x is not
         finite."""
@@ -149,6 +160,28 @@ class Inputs:
     def name_of(self, label: int) -> str:
         """Name of a class: its number if it has none."""
         return self.class_names[label] if self.class_names else str(label)
+
+
+def _others(x: np.ndarray, scale: str) -> tuple[int, ...]:
+    """Axes of frames ``x`` over which one range reaches."""
+    return tuple(axis for axis in range(x.ndim) if axis not in _KEPT[scale])
+
+
+def wasted(inputs: Inputs, x: np.ndarray) -> str | None:
+    """What to say of training data whose one range for all leaves most of the bytes unused.
+
+    That is so if half of the features, channels or columns take less than a quarter of 0..255 in
+    ``x``, the bytes (frames, *shape) that the floats became. None if all is well.
+    """
+    if inputs.scale != "all":
+        return None
+    for scale in ("feature",) if x.ndim == 2 else ("channel", "column"):
+        others = _others(x, scale)
+        used = x.max(axis=others).astype(int) - x.min(axis=others) + 1
+        if len(used) > 1 and np.median(used) < FEW_VALUES:
+            return (f"one range for all values leaves most bits unused: half of the {scale}s take "
+                    f"at most {int(np.median(used))} of 256 values; try `scale` {scale}")
+    return None
 
 
 def check_finite(x: np.ndarray, noun: str) -> None:

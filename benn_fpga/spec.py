@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors
 from benn_fpga.raw import Inputs
+
+if TYPE_CHECKING:
+    from benn_fpga.golden import Result
 
 __all__ = ["ENCODERS", "VOTES", "Encoder", "Ensemble", "Fold", "Folding", "Member",
            "sources"]
@@ -312,10 +315,19 @@ class Ensemble:
         from benn_fpga import modelfile
         modelfile.save(self, path, force)
 
+    def answer(self, x: npt.ArrayLike) -> "Result":
+        """What the hardware answers for each frame of ``x``, floats or bytes, by the golden model.
+
+        Floats become bytes by :attr:`inputs`; see :func:`benn_fpga.conversion.to_raw`, which also
+        says what gives a warning. Returns the :class:`~benn_fpga.golden.Result`.
+        """
+        from benn_fpga import conversion, golden
+        raw, given = conversion.to_raw(self, x)
+        return dataclasses.replace(golden.run(self, raw), input_type=given)
+
     def predict(self, x: npt.ArrayLike) -> np.ndarray:
-        """Class of each input, by the golden model. ``x``: raw values (frames, ...)."""
-        from benn_fpga import golden
-        return golden.run(self, x).classes
+        """Class of each frame of ``x``, floats or bytes: ``answer(x).classes``."""
+        return self.answer(x).classes
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benn_fpga.errors import BennError
-from benn_fpga.raw import Inputs, scale_for
+from benn_fpga.raw import Inputs, scale_for, wasted
 
 # Frames, rows, columns, channels.
 IMAGES = np.arange(2 * 2 * 3 * 2, dtype=float).reshape(2, 2, 3, 2)
@@ -90,3 +90,22 @@ def test_wrong_inputs(options, message):
 def test_inputs_that_do_not_fit(inputs, message):
     with pytest.raises(BennError, match=message):
         inputs.check((4,), 3)
+
+
+# One column of three, or one channel of two, has nearly the whole range.
+COLUMNS = np.array([1., 20., 0.5]).reshape(1, 1, 3, 1) * np.linspace(0, 1, 50).reshape(-1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(("x", "scale", "words"), [
+    (COLUMNS, None, "half of the columns take at most 14 of 256 values; try `scale` column"),
+    (COLUMNS.transpose(0, 1, 3, 2), "all", "half of the channels take at most 14 of 256 values; "
+                                           "try `scale` channel"),
+    (COLUMNS[:, 0, :, 0], "all", "half of the features take at most 14 of 256 values; try `scale`"),
+    (COLUMNS, "column", None),
+    (COLUMNS[:, 0, :, 0], None, None),
+    (np.random.default_rng(0).random((50, 4, 4, 3)), None, None),
+])
+def test_bits_that_one_range_for_all_wastes(x, scale, words):
+    inputs = Inputs.of(x, scale)
+    found = wasted(inputs, inputs.to_bytes(x))
+    assert found is None if words is None else words in found
