@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from benn_fpga import golden, modelfile
-from benn_fpga.errors import BennError, Interrupted, MissingExtra
+from benn_fpga.conversion import to_raw
+from benn_fpga.errors import BennError, BennWarning, Interrupted, MissingExtra
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
 from benn_fpga.presets import SPLITS, WITHOUT_DATA
 from benn_fpga.progress import bar
+from benn_fpga.raw import wasted
 from benn_fpga.settings import Settings
 from benn_fpga.spec import Ensemble, Folding
 
@@ -65,36 +67,40 @@ def _model(model: Ensemble | str | Path) -> Ensemble:
 
 def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
             data_dir: str | Path | None, progress: Progress,
-            ) -> tuple[np.ndarray, np.ndarray, bool | None]:
-    """Frames and labels of a part of a data set, checked against the model; and whether it is the
-    data that the model was trained on, None if the model does not say."""
+            ) -> tuple[np.ndarray, np.ndarray | None, bool | None]:
+    """Raw values and labels of a part of a data set, and whether it is the data that the model was
+    trained on; labels and that are None if they are not known."""
     from benn_fpga.sw import data
     if split not in SPLITS:
         raise BennError(f"Split must be one of {', '.join(SPLITS)}, not {split!r}")
     if limit is not None and limit < 1:
         raise BennError(f"Limit must be at least 1 frame, not {limit}")
-    found = data.load(dataset, data_dir, show=progress)
-    if found.shape != model.encoder.shape:
-        raise BennError(f"{found.name} has frames of shape {found.shape}, but the model was "
-                        f"trained on {model.encoder.shape}; use the data it was trained on")
-    if found.classes > model.classes:
-        raise BennError(f"{found.name} has {found.classes} classes, but the model knows "
-                        f"{model.classes}; use the data it was trained on")
-    x, y = getattr(found, f"x_{split}"), getattr(found, f"y_{split}")
-    trained_on = model.provenance.get("data_sha256")
-    same = None if trained_on is None else found.sha256 == trained_on
-    return golden.check_input(model.encoder, x[:limit]), y[:limit], same
+    x, y, same = data.part(model, dataset, split, data_dir, progress)
+    return x[:limit], None if y is None else y[:limit], same
+
+
+def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
+              data_dir: str | Path | None, progress: Progress,
+              ) -> tuple[np.ndarray, np.ndarray, bool | None]:
+    """As :func:`_frames`; raise if there are no labels."""
+    x, y, same = _frames(model, dataset, split, limit, data_dir, progress)
+    if y is None:
+        raise BennError(f"{dataset} has no labels to compare answers with; add y_{split}, or use "
+                        f"`benn-fpga predict`")
+    return x, y, same
 
 
 def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | None = None,
-          data_dir: str | Path | None = None, workers: int | None = None,
-          progress: Progress = None, resume: bool = False, force: bool = False,
-          **options: Any) -> Ensemble:
+          data_dir: str | Path | None = None, scale: str | None = None,
+          workers: int | None = None, progress: Progress = None, resume: bool = False,
+          force: bool = False, **options: Any) -> Ensemble:
     """Train an ensemble, write it to ``path`` if given, and return it.
 
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there. A file
     that is at ``path`` is replaced only with ``force``.
-    ``dataset`` is a name or the path of an ``.npz``; ``progress`` is as in
+    ``dataset`` is a name or the path of an ``.npz``; ``scale`` says which of its floats share a
+    range when they become bytes: ``all``, or those of each ``feature`` of rows (the default), of
+    each ``channel`` or ``column`` of images (the default is ``all``). ``progress`` is as in
     :func:`benn_fpga.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
     ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
     """
@@ -104,9 +110,9 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
         check_apart({"the data": dataset, "the model": path, "its checkpoint": kept})
         check_file(path, force)
     with _extra("train"):
-        from benn_fpga.sw import checkpoint, data
+        from benn_fpga.sw import checkpoint
         from benn_fpga.sw import train as trainer
-    found = data.load(dataset, data_dir, limit, show=progress)
+    found = _loaded(dataset, data_dir, limit, progress, scale)
     try:
         model = trainer.train(found, settings, workers=workers, progress=progress,
                               checkpoint=kept, resume=resume)
@@ -134,17 +140,28 @@ class Measured:
     weight_bits: int | None
 
 
+def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
+            progress: Progress, scale: str | None) -> "Dataset":
+    """What is trained on; a warning if most of the bits of its values are unused."""
+    from benn_fpga.sw import data
+    found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
+    note = wasted(found.inputs, found.x_train)
+    if note:
+        warnings.warn(note, BennWarning, stacklevel=3)
+    return found
+
+
 def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Path | None = None,
-            workers: int | None = None, progress: Progress = None, **options: Any) -> Measured:
+            scale: str | None = None, workers: int | None = None, progress: Progress = None,
+            **options: Any) -> Measured:
     """Train without export, as float networks must be, and measure; returns :class:`Measured`.
 
     Parameters are as in :func:`train`.
     """
     settings = Settings.of(**options)
     with _extra("train"):
-        from benn_fpga.sw import data
         from benn_fpga.sw import train as trainer
-    found = data.load(dataset, data_dir, limit, show=progress)
+    found = _loaded(dataset, data_dir, limit, progress, scale)
     return _measured(found, trainer.learn(found, settings, workers=workers, progress=progress))
 
 
@@ -163,9 +180,11 @@ def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | N
     with _extra("train"):
         from benn_fpga.sw import compare as rivals
         from benn_fpga.sw import data
-    found = data.load(dataset, data_dir, limit, show=progress)
+    model = _model(model)
+    scale = model.inputs.scale if model.inputs.has_range else None
+    found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
     return {name: _measured(found, trained)
-            for name, trained in rivals.baselines(found, _model(model), progress).items()}
+            for name, trained in rivals.baselines(found, model, progress).items()}
 
 
 def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
@@ -191,7 +210,7 @@ def analyse(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "
     """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set."""
     from benn_fpga import analysis
     model = _model(model)
-    x, y, _ = _frames(model, dataset, split, limit, data_dir, progress)
+    x, y, _ = _labelled(model, dataset, split, limit, data_dir, progress)
     return analysis.analyse(model, x, y)
 
 
@@ -225,7 +244,8 @@ class Evaluation:
     """Shares of frames that the vote, and each member alone, classifies as labelled.
 
     ``curve``: by the vote of the first 1, 2, ... members. ``same_data``: whether the model was
-    trained on this data set, None if it does not say.
+    trained on this data set, None if it does not say. ``scale``: how floats became bytes, as in
+    :class:`benn_fpga.raw.Inputs`.
     """
 
     frames: int
@@ -233,6 +253,7 @@ class Evaluation:
     member_accuracy: list[float]
     curve: list[float]
     same_data: bool | None = None
+    scale: str = "unknown"
 
 
 def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "test",
@@ -241,11 +262,11 @@ def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "tes
     """Accuracy of the golden model."""
     from benn_fpga import analysis
     model = _model(model)
-    x, y, same = _frames(model, dataset, split, limit, data_dir, progress)
+    x, y, same = _labelled(model, dataset, split, limit, data_dir, progress)
     result = golden.run(model, x)
     return Evaluation(len(x), float((result.classes == y).mean()),
                       (result.member_classes.T == y).mean(axis=1).tolist(),
-                      analysis.curve(model, result.scores, y), same)
+                      analysis.curve(model, result.scores, y), same, model.inputs.scale)
 
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
@@ -301,7 +322,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     Parameters
     ----------
     design : a Design, or the folder of one
-    dataset : a name or the path of an ``.npz``; or an array of raw values
+    dataset : a name or the path of an ``.npz``; or an array of floats or bytes
     frames : at most so many
     layers : compare what every layer gives too, not only the answers
     waves : path of a .vcd file to record
@@ -317,7 +338,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     if isinstance(dataset, str | bytes | os.PathLike):
         x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
-        x = dataset[:frames]
+        x, _ = to_raw(design.model, dataset[:frames])
     result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep, force=force,
                               bar=lambda text, total: bar(text, total, progress))
-    return dataclasses.replace(result, same_data=same)
+    return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS", "KINDS",
-           "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES",
-           "SPLITS", "WITHOUT_DATA", "Defaults", "defaults", "encoder", "spelled", "whole_number"]
+__all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS",
+           "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS",
+           "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults", "defaults", "encoder",
+           "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
+FLOAT_SCALES = ("all", "feature", "channel", "column")  # what has a range of its own
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
 ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
 SCHEDULES = ("indep", "seq")

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from benn_fpga.checks import one_of
 from benn_fpga.errors import BennError
+from benn_fpga.presets import FLOAT_SCALES
 
-__all__ = ["FLOAT_SCALES", "SCALES", "Inputs", "check_finite", "scale_for", "wasted"]
+__all__ = ["SCALES", "Inputs", "check_finite", "scale_for", "wasted"]
 
-FLOAT_SCALES = ("all", "feature", "channel", "column")
 SCALES = ("unknown", "bytes", *FLOAT_SCALES)
 MAX_NAME = 200  # characters of the name of a class or feature
 # Axes of (frames, features) or (frames, rows, columns, channels) that have ranges of their own.

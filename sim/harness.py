@@ -36,6 +36,7 @@ class Simulation:
     first_mismatch : where the first wrong answer went wrong, in words, or None
     layers_compared : layer outputs that were compared, one per frame, member and layer
     same_data : whether the model was trained on this data set, None if it is not known
+    scale : how floats became bytes, as in :class:`benn_fpga.raw.Inputs`
     """
 
     frames: int
@@ -49,6 +50,7 @@ class Simulation:
     layers_compared: int = 0
     surplus_answers: int = 0
     same_data: bool | None = None
+    scale: str = "unknown"
 
     @property
     def failure(self):

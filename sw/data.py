@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.readers import npz
 from benn_fpga.sw import files, formats, labels
 
-__all__ = ["DATASETS", "Dataset", "load"]
+__all__ = ["DATASETS", "Dataset", "load", "part"]
 
 CLASS_NAMES = {  # of those whose classes are not digits
     "fashion-mnist": ("T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
@@ -85,8 +86,8 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     classes = len(names) or None
     y_train = labels.numbers(name, "y_train", y_train, len(x_train), classes, names)
     classes = classes or max(2, int(y_train.max()) + 1)
-    y_test = labels.numbers(name, "y_test", y_test, len(x_test), classes, names)
     labels.check_every_class(name, y_train, classes, names)
+    y_test = labels.numbers(name, "y_test", y_test, len(x_test), classes, names)
     shape = x_train.shape[1:]
     if x_test.shape[1:] != shape:
         raise BennError(f"{name}: x_test must have frames of shape {shape} like x_train, "
@@ -112,6 +113,105 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
                         f"frames are used, {len(x_valid)} more for validation; use more frames")
     return Dataset(name, shape, bits, high, classes, sha256,
                    x_train, y_train, x_valid, y_valid, x_test, y_test, inputs)
+
+
+def part(model, name, split, data_dir=None, show=None):
+    """A part of the data set called ``name``, as ``model`` takes it.
+
+    Returns raw values, labels, and whether it is what the model was trained on, each of the last
+    two None if it is not known. Floats become bytes by the range of the model; by that of the
+    data set's own training part only if the model, of an older file, has none.
+
+    Parameters
+    ----------
+    model : an :class:`~benn_fpga.spec.Ensemble`
+    name, data_dir, show : as in :func:`load`, but an ``.npz`` needs only the part that is asked
+        for; ``x`` and ``y`` alone are a test part, and labels may be left out
+    split : one of :data:`benn_fpga.presets.SPLITS`
+    """
+    if name in DATASETS:
+        found = load(name, data_dir, show=show)
+        x, y, sha256 = getattr(found, f"x_{split}"), getattr(found, f"y_{split}"), found.sha256
+    else:
+        _check_name(name)
+        x, y, sha256 = _npz_part(model, Path(name), split)
+        name = Path(name).name
+    with _prefixed(name):
+        raw, _ = to_raw(model, x)
+    if y is not None and y.max() >= model.classes:
+        raise BennError(f"{name} has {y.max() + 1} classes, but the model knows {model.classes}; "
+                        f"use the data it was trained on")
+    trained_on = model.provenance.get("data_sha256")
+    return raw, y, None if None in (trained_on, sha256) else sha256 == trained_on
+
+
+def _npz_part(model, path, split):
+    """Frames, labels and digest, as :func:`part` takes them from an ``.npz`` file."""
+    with npz.opened(path) as file:
+        is_lone = split == "test" and "x_test" not in file
+        keys = ("x", "y") if is_lone else ("x_test", "y_test") if split == "test" else \
+            ("x_train", "y_train")
+        if keys[0] not in file:
+            raise BennError(f"{path} has no array {'x_test or x' if is_lone else keys[0]}, of "
+                            f"which the {split} part is taken")
+        if split != "test":
+            file.require(keys)
+        arrays = {key: file.array(key) for key in (*npz.PARTS, *keys) if key in file}
+        names = {key: file.names(key) for key in npz.NAMES}
+    for key, found in names.items():
+        known = getattr(model.inputs, key)
+        if found and known and tuple(found) != known:
+            n = next(n for n in range(len(found) + 1) if tuple(found[:n + 1]) != known[:n + 1])
+            theirs, ours = (repr(each[n]) if n < len(each) else "nothing"
+                            for each in (found, known))
+            raise BennError(f"{path.name}: {key} must be those of the model, but number {n} is "
+                            f"{theirs}, not {ours}")
+    class_names = model.inputs.class_names or names["class_names"]
+    y = {key: labels.numbers(path.name, key, arrays[key], len(arrays[f"x{key[1:]}"]),
+                             names=class_names)
+         for key in arrays if key.startswith("y")}
+    x = {key: array[..., None] if array.ndim == 3 else array
+         for key, array in arrays.items() if key.startswith("x")}
+    inputs = model.inputs
+    if inputs.scale == "unknown" and x[keys[0]].dtype.kind == "f":
+        inputs = _own_range(path.name, x, keys[0])
+        x[keys[0]] = inputs.to_bytes(x[keys[0]])
+    sha256 = None
+    if set(npz.PARTS) <= set(arrays):
+        sha256 = _npz_digest(inputs, model.encoder.shape, x, y)
+    x, y = x[keys[0]], y.get(keys[1])
+    if split == "test":
+        return x, y, sha256
+    held = _held(path.name, y)
+    chosen = held if split == "valid" else ~held
+    return x[chosen], y[chosen], sha256
+
+
+def _own_range(name, x, wanted):
+    """The Inputs of floats for a model that does not say how they become bytes."""
+    if "x_train" not in x:
+        raise BennError(f"{name} has floats, and the model, of an older file, does not say how "
+                        f"they become bytes; train it again, or add x_train, whose range is taken")
+    for key in ("x_train", wanted):
+        check_finite(x[key], f"{name}: {key}")
+    if x["x_train"].dtype.kind != "f" or x["x_train"].shape[1:] != x[wanted].shape[1:]:
+        raise BennError(f"{name}: x_train and {wanted} must be alike: the range of x_train is "
+                        f"taken, since the model, of an older file, has none")
+    return Inputs.of(x["x_train"])
+
+
+def _npz_digest(inputs, shape, x, y):
+    """The digest of a whole ``.npz``, as of the :class:`Dataset` that it is; empty if it is none
+    that a model of these inputs was trained on."""
+    parts = []
+    for key in npz.PARTS:
+        array = x.get(key, y.get(key))
+        if key in x and array.dtype.kind == "f":
+            if array.shape[1:] != shape or not inputs.has_range or not np.isfinite(array).all():
+                return ""
+            array = inputs.to_bytes(array)
+        parts.append(array)
+    return _digest(*parts)
 
 
 def _draw(y, count, seed):

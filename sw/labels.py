@@ -35,14 +35,14 @@ def numbers(name, key, y, frames, classes=None, names=()):
         named = f", for {classes} class names" if names else ""
         raise BennError(f"{where} must be labels in 0..{most}{named}, "
                         f"not {low if low < 0 else high}{cure}")
-    if (classes or high - low + 1) == 1:
-        raise BennError(f"{where} has the one class {names[low] if names else low}; at least 2 "
-                        f"are needed")
     return y
 
 
 def check_every_class(name, y, classes, names=()):
     """Raise unless each of so many ``classes`` has a frame in ``y``, of the training part."""
+    if y.min() == y.max():
+        raise BennError(f"{name}: y_train has the one class {names[y[0]] if names else y[0]}; at "
+                        f"least 2 are needed")
     absent = np.flatnonzero(np.bincount(y, minlength=classes) == 0)
     if not len(absent):
         return

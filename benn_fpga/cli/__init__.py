@@ -3,9 +3,11 @@
 import json
 import sys
 import time
+import warnings
+from contextlib import contextmanager
 
 from benn_fpga.cli import console, guard, parser, verbs
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, BennWarning
 
 __all__ = ["main"]
 
@@ -24,19 +26,43 @@ def main(argv=None):
 
 
 def _run(args):
-    start = time.perf_counter()
-    outcome = verbs.VERBS[args.verb](args)
-    _print(outcome, args.json, time.perf_counter() - start)
-    if outcome.note and not args.json:
-        guard.complain(parser.PROGRAM, outcome.note, "note")
+    start, notes = time.perf_counter(), []
+
+    def note(text):
+        notes.append(parser.with_options(str(text), args))
+        if not args.json:
+            guard.complain(parser.PROGRAM, notes[-1], "note")
+
+    with _warnings_to(note):
+        outcome = verbs.VERBS[args.verb](args)
+    if not args.json:
+        console.show(outcome.tables)
+        sys.stdout.flush()
+    if outcome.note:
+        note(outcome.note)
+    if args.json:
+        seconds = round(time.perf_counter() - start, 3)
+        print(json.dumps({**outcome.data, "notes": notes, "seconds": seconds}, allow_nan=False),
+              flush=True)
     if outcome.failure:
         guard.complain(parser.PROGRAM, outcome.failure)
     return 1 if outcome.failure else 0
 
 
-def _print(outcome, as_json, seconds):
-    if as_json:
-        print(json.dumps({**outcome.data, "seconds": round(seconds, 3)}, allow_nan=False))
-    else:
-        console.show(outcome.tables)
-    sys.stdout.flush()
+@contextmanager
+def _warnings_to(note):
+    """Call ``note`` with each :class:`BennWarning`; others are shown as ever."""
+    shown = warnings.showwarning
+
+    def show(message, category, *rest, **options):
+        if issubclass(category, BennWarning):
+            note(message)
+        else:
+            shown(message, category, *rest, **options)
+
+    warnings.simplefilter("always", BennWarning)
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown

@@ -9,6 +9,7 @@ from benn_fpga.presets import (
     DEFAULTS,
     ENSEMBLES,
     EXPERIMENTS,
+    FLOAT_SCALES,
     KINDS,
     LEVELS,
     MEMBERS,
@@ -160,6 +161,10 @@ def build():
     sub.add_argument("-o", "--output", metavar="M.benn",
                      help="file to write; not for kinds that compute in float")
     network(sub)
+    sub.add_argument("--scale", choices=FLOAT_SCALES,
+                     help="which floats share a range when they become bytes: those of each "
+                          "feature of rows, of each channel or column of images, or all (default: "
+                          "feature for rows, all for images)")
     sub.add_argument("--ensemble", choices=ENSEMBLES,
                      help="how members differ (default: independent)")
     sub.add_argument("--schedule", choices=SCHEDULES,

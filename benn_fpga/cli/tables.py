@@ -82,10 +82,14 @@ def info(model, data):
     shown = ", ".join(map(str, votes[:16])) + (", ..." if len(votes) > 16 else "")
     facts = [
         ("input", f"{_shape(model.encoder.shape)} values of {model.encoder.bits} bit"),
+        ("floats become bytes", _scale(model.inputs)),
         ("encoder", _encoder(model.encoder)),
         ("members", len(votes)),
         ("vote", f"{model.vote}, weights {shown}"),
-        ("classes", model.classes),
+        ("classes", _named(model.classes, model.inputs.class_names)),
+        *([("features", _named(model.encoder.values, model.inputs.feature_names))]
+          if model.inputs.feature_names else []),
+        ("unknown if the margin is below", "never" if model.reject is None else model.reject),
         ("weight bits", f"{model.weight_bits:,}"),
         ("file", f"{data['file_bytes']:,} bytes"),
         ("sha256", data["model_sha256"]),
@@ -103,6 +107,27 @@ def info(model, data):
 
 def _shape(shape):
     return " x ".join(map(str, shape))
+
+
+_SHOWN = 8  # names or ranges in one cell
+
+
+def _some(items):
+    return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")
+
+
+def _named(count, names):
+    return f"{count}: {_some(names)}" if names else f"{count}, without names"
+
+
+def _scale(inputs):
+    if not inputs.has_range:
+        return {"bytes": "no floats: it was trained on bytes",
+                "unknown": "not known: the file is of an older version, or says nothing; "
+                           "`eval` takes the range of x_train, `predict` bytes only"}[inputs.scale]
+    ranges = [f"{low:g} to {high:g}" for low, high in zip(inputs.low, inputs.high, strict=True)]
+    by = "one range" if inputs.scale == "all" else f"a range for each {inputs.scale}"
+    return f"by {by}: {_some(ranges)}"
 
 
 def _encoder(encoder):

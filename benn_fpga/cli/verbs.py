@@ -43,7 +43,7 @@ def train(args):
                         f"leave out -k or use --ensemble independent")
     common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
     if args.kind in FLOATS:
-        return _train_float(args, given, common)
+        return _train_float(args, given, {**common, "scale": args.scale})
     if args.output is None:
         raise BennError("-o must say where to write the model file")
     if args.plot is not None:
@@ -52,8 +52,8 @@ def train(args):
     if args.resume and not os.path.exists(kept):
         complain(PROGRAM, f"there is no checkpoint {kept}: training starts from the beginning",
                  "note")
-    model = api.train(args.dataset, args.output, resume=args.resume, force=args.force, **common,
-                      **given)
+    model = api.train(args.dataset, args.output, resume=args.resume, force=args.force,
+                      scale=args.scale, **common, **given)
     try:
         return _trained(args, model, common)
     except KeyboardInterrupt:
@@ -146,6 +146,9 @@ def info(args):
         "encoder": {**model.encoder.describe(), "levels": model.encoder.levels,
                     "outputs": model.encoder.outputs},
         "layers": [layer.describe() for layer in model.layers],
+        "inputs": {**model.inputs.describe(), "low": model.inputs.low.tolist(),
+                   "high": model.inputs.high.tolist()},
+        "reject": model.reject,
         "classes": model.classes,
         "members": len(model.members),
         "vote": model.vote,
@@ -184,8 +187,10 @@ def evaluate(args):
 def _other_data(args, result):
     if result.same_data is not False:
         return None
-    return (f"{args.dataset} is not the data that the model was trained on; floats become bytes by "
-            f"the range of x_train, so they mean the same only if that range is the same")
+    how = {"unknown": "; floats become bytes by the range of x_train, so they mean the same only "
+                      "if that range is the same",
+           "bytes": ""}.get(result.scale, "; floats became bytes by the range of the model")
+    return f"{args.dataset} is not the data that the model was trained on{how}"
 
 
 def _folding(args, model):

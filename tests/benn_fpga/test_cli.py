@@ -20,6 +20,7 @@ from benn_fpga import api, cli, golden, presets
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.plan.folder import read
 from benn_fpga.plan.folding import DEFAULT_LANES
+from benn_fpga.raw import Inputs
 from benn_fpga.spec import VOTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -232,7 +233,7 @@ def test_eval_of_a_part(data):
 def test_eval_refuses_other_data(fails, here):
     np.savez("other.npz", x_train=np.zeros((60, 5), np.uint8), y_train=np.arange(60) % 3,
              x_test=np.zeros((9, 5), np.uint8), y_test=np.arange(9) % 3)
-    fails(2, "other.npz has frames of shape (5,), but the model was trained on (6,)",
+    fails(2, "other.npz: Inputs must have shape (frames, 6), not (9, 5)",
           "eval", "m.benn", "other.npz")
 
 
@@ -240,6 +241,87 @@ def test_eval_refuses_more_classes(fails, here):
     np.savez("more.npz", x_train=np.zeros((60, 6), np.uint8), y_train=np.arange(60) % 4,
              x_test=np.zeros((9, 6), np.uint8), y_test=np.arange(9) % 4)
     fails(2, "more.npz has 4 classes, but the model knows 3", "eval", "m.benn", "more.npz")
+
+
+FLOATS = np.random.default_rng(2).normal(size=(90, 6))
+KNOWS = dataclasses.replace(MODEL, inputs=Inputs.of(FLOATS, None, ["a", "b", "c"], list("uvwxyz")),
+                            reject=3, provenance={"data_sha256": "0" * 64})
+
+
+def test_info_of_inputs(data, run):
+    KNOWS.save("k.benn")
+    found, out = data("info", "k.benn"), run("info", "k.benn")[1]
+    assert found["inputs"] == {"scale": "feature", "class_names": ["a", "b", "c"],
+                               "feature_names": list("uvwxyz"), "low": FLOATS.min(0).tolist(),
+                               "high": FLOATS.max(0).tolist()}
+    assert found["reject"] == 3
+    for words in (f"by a range for each feature: {FLOATS[:, 0].min():g} to ", "3: a, b, c",
+                  "6: u, v, w, x, y, z"):
+        assert words in out
+
+
+def test_info_of_an_older_file_says_what_it_does_not_know(data, run):
+    found, out = data("info", "m.benn"), run("info", "m.benn")[1]
+    assert (found["inputs"]["scale"], found["reject"]) == ("unknown", None)
+    assert "not known: the file is of an older version" in out
+    assert "3, without names" in out
+
+
+def test_eval_by_the_range_of_the_model(data, run):
+    KNOWS.save("k.benn")
+    y = KNOWS.predict(FLOATS)
+    y[0] = (y[0] + 1) % 3
+    np.savez("mine.npz", x=FLOATS, y=y)
+    found = data("eval", "k.benn", "mine.npz")
+    assert (found["accuracy"], found["same_data"], found["notes"]) == (89 / 90, None, [])
+
+
+def test_eval_needs_labels(fails, here):
+    KNOWS.save("k.benn")
+    np.savez("mine.npz", x=FLOATS)
+    fails(2, "mine.npz has no labels to compare answers with; add y_test, or use",
+          "eval", "k.benn", "mine.npz")
+
+
+@pytest.mark.parametrize(("scale", "words"), [
+    ("unknown", "trained on; floats become bytes by the range of x_train, so they mean the same"),
+    ("bytes", "trained on\n"),
+    ("feature", "trained on; floats became bytes by the range of the model\n"),
+])
+def test_what_is_said_of_other_data(run, here, scale, words):
+    x = FLOATS if scale == "feature" else np.zeros((90, 6), np.uint8)
+    inputs = KNOWS.inputs if scale == "feature" else Inputs(scale)
+    dataclasses.replace(KNOWS, inputs=inputs).save("o.benn")
+    np.savez("other.npz", x_train=x, y_train=np.arange(90) % 3, x_test=x, y_test=np.arange(90) % 3)
+    code, _, err = run("eval", "o.benn", "other.npz")
+    assert code == 0
+    assert f"note: other.npz is not the data that the model was {words}" in err
+
+
+def test_warnings_are_notes(run, data):
+    KNOWS.save("k.benn")
+    np.savez("far.npz", x=FLOATS * 40, y=np.arange(90) % 3)
+    code, _, err = run("eval", "k.benn", "far.npz")
+    assert (code, err.count("\n")) == (0, 1)
+    assert re.match(r"benn-fpga: note: \d+ % of feature \d \([u-z]\) lie far outside", err)
+    assert data("eval", "k.benn", "far.npz")["notes"] == [
+        err.removeprefix("benn-fpga: note: ").rstrip()]
+
+
+@pytest.mark.train
+def test_train_with_a_scale(data, run, fails):
+    x = np.random.default_rng(0).random((90, 3, 4, 1)) * np.array([1, 2, 3, 80]).reshape(4, 1)
+    y = np.arange(90) % 3
+    np.savez("i.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    quick = ["--net", "mlp:", "-k", 1, "--epochs", 1]
+    assert "; try --scale column\n" in run("train", "i.npz", "-o", "a.benn", *quick)[2]
+    found = data("train", "i.npz", "-o", "c.benn", "--scale", "column", "--compare", *quick)
+    assert (found["notes"], api.load("c.benn").inputs.scale) == ([], "column")
+    assert data("eval", "c.benn", "i.npz", "--split", "valid")["accuracy"] == found["accuracy"]
+    fails(2, "--scale of images must be one of all, channel, column, not 'feature'",
+          "train", "i.npz", "-o", "d.benn", "--scale", "feature", *quick)
+    fails(2, "--scale is for floats; the data are uint8", "train", "data.npz", "-o", "d.benn",
+          "--scale", "all", *quick)
 
 
 def test_eval_says_if_the_data_is_not_that_of_training(run, data):
@@ -396,7 +478,8 @@ def test_train_compares_and_draws(data, here):
 @pytest.mark.train
 def test_float_network(data, fails):
     found = data("train", "data.npz", "--kind", "dnn", "--net", "mlp:4", "--epochs", "1")
-    assert set(found) == {"kind", "frames", "accuracy", "validation_accuracy", "seconds"}
+    assert set(found) == {"kind", "frames", "accuracy", "validation_accuracy", "notes",
+                          "seconds"}
     fails(2, "it can be trained and measured, but not written; leave out -o",
           "train", "data.npz", "--kind", "dnn", "-o", "x.benn")
 

@@ -1,10 +1,13 @@
+import dataclasses
 import gzip
 import sys
 
 import numpy as np
 import pytest
 
+import draw
 from benn_fpga import BennError, presets
+from benn_fpga.raw import Inputs
 from benn_fpga.sw import data
 
 
@@ -271,3 +274,86 @@ def test_frames_whose_channels_need_not_be_first(save, shape):
 ])
 def test_too_few_frames(save, options, expected):
     assert message(save(), **options) == expected
+
+
+FLOATS = np.random.default_rng(1).normal(size=(39, 4))
+
+
+def model(inputs, **provenance):
+    base = draw.random_model(np.random.default_rng(0), shape=(4,), classes=3)
+    return dataclasses.replace(base, inputs=inputs, provenance=provenance)
+
+
+@pytest.fixture
+def saves(tmp_path):
+    def write(**arrays):
+        np.savez(tmp_path / "d.npz", **arrays)
+        return str(tmp_path / "d.npz")
+    return write
+
+
+def test_a_part_is_scaled_by_the_range_of_the_model(save):
+    own = Inputs.of(FLOATS[:30])
+    path = save(x_train=FLOATS[:30] * 7, x_test=FLOATS[30:])
+    x, y, same = data.part(model(own, data_sha256="other"), path, "test")
+    assert (x == own.to_bytes(FLOATS[30:])).all()
+    assert (y.tolist(), same) == ([0, 1, 2] * 3, False)
+
+
+def test_a_model_without_range_takes_that_of_the_data(save):
+    path = save(x_train=FLOATS[:30], x_test=FLOATS[30:])
+    x, _, _ = data.part(model(Inputs()), path, "test")
+    assert (x == data.load(path).x_test).all()
+
+
+@pytest.mark.parametrize("scale", [None, "all"])
+@pytest.mark.parametrize("split", presets.SPLITS)
+def test_the_parts_are_those_of_training(save, split, scale):
+    path = save(x_train=FLOATS[:30], x_test=FLOATS[30:])
+    found = data.load(path, scale=scale)
+    x, y, same = data.part(model(found.inputs, data_sha256=found.sha256), path, split)
+    assert (x == getattr(found, f"x_{split}")).all()
+    assert (y == getattr(found, f"y_{split}")).all()
+    assert same is True
+
+
+@pytest.mark.parametrize("labels", [{}, {"y": np.arange(9) % 2}])
+@pytest.mark.parametrize("key", ["x", "x_test"])
+def test_a_part_alone_is_enough(saves, key, labels):
+    path = saves(**{key: FLOATS[30:]}, **{f"y{key[1:]}": y for y in labels.values()})
+    x, y, same = data.part(model(Inputs.of(FLOATS[:30]), data_sha256="x"), path, "test")
+    assert (x == Inputs.of(FLOATS[:30]).to_bytes(FLOATS[30:])).all()
+    assert (y is None, same) == (not labels, None)
+
+
+def test_text_is_looked_up_in_the_names_of_the_model(saves):
+    inputs = Inputs.of(FLOATS, class_names=["owl", "cat", "dog"])
+    path = saves(x=FLOATS[:2], y=np.array(["dog", "owl"]))
+    assert data.part(model(inputs), path, "test")[1].tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(("inputs", "split", "changed", "expected"), [
+    (Inputs.of(FLOATS), "valid", {}, "d.npz has no array x_train, of which the valid part is "),
+    (Inputs.of(FLOATS), "test", {"x": None, "z": FLOATS},
+     "d.npz has no array x_test or x, of which the test part is taken"),
+    (Inputs.of(FLOATS), "train", {"x_train": FLOATS}, "d.npz has no array 'y_train'; it must hold"),
+    (Inputs(), "test", {}, "d.npz has floats, and the model, of an older file, does not say how "
+     "they become bytes; train it again, or add x_train, whose range is taken"),
+    (Inputs(), "test", {"x_train": FLOATS[:, :3]}, "d.npz: x_train and x must be alike: "),
+    (Inputs(), "test", {"x_train": FLOATS * np.nan}, "d.npz: x_train must be finite, but is nan "),
+    (Inputs.of(FLOATS), "test", {"x": FLOATS[:, :3]},
+     "d.npz: Inputs must have shape (frames, 4), not (39, 3)"),
+    (Inputs.of(FLOATS), "test", {"y": np.arange(39) % 5}, "d.npz has 5 classes, but the model "),
+    (Inputs("bytes"), "test", {}, "d.npz: Inputs must be whole numbers in 0..255, not "),
+    (Inputs.of(FLOATS, class_names=["a", "b", "c"]), "test",
+     {"class_names": np.array(["a", "c", "b"])},
+     "d.npz: class_names must be those of the model, but number 1 is 'c', not 'b'"),
+    (Inputs.of(FLOATS, feature_names=list("abcd")), "test", {"feature_names": np.array(["a"])},
+     "d.npz: feature_names must be those of the model, but number 1 is nothing, not 'b'"),
+])
+def test_parts_that_cannot_be_taken(saves, inputs, split, changed, expected):
+    path = saves(**{key: array for key, array in {"x": FLOATS, **changed}.items()
+                    if array is not None})
+    with pytest.raises(BennError) as caught:
+        data.part(model(inputs), path, split)
+    assert expected in str(caught.value)
