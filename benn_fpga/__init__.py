@@ -3,7 +3,8 @@
 from pathlib import Path
 
 __version__ = "0.1.0"
-__all__ = ["BennError", "__version__", "eval", "generate", "load", "simulate", "train"]
+__all__ = ["BennError", "BennWarning", "__version__", "eval", "generate", "load", "predict",
+           "simulate", "train"]
 
 # After a non-editable install, `python -m benn_fpga` in a checkout finds this folder first; its
 # siblings hw, sim and sw then lie beside it, not inside it.
@@ -11,7 +12,7 @@ _checkout = Path(__file__).resolve().parent.parent
 if (_checkout / "pyproject.toml").is_file() and (_checkout / "hw").is_dir():
     __path__.append(str(_checkout))
 
-from benn_fpga.errors import BennError  # noqa: E402  (after the path is complete)
+from benn_fpga.errors import BennError, BennWarning  # noqa: E402  (after the path is complete)
 
 
 def __getattr__(name):

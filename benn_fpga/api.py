@@ -4,7 +4,7 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from benn_fpga.sw.report import Report
     from benn_fpga.sw.train import Trained
 
-__all__ = ["Evaluation", "Measured", "analyse", "choose_folding", "compare", "eval", "experiment",
-           "fastest", "generate", "load", "measure", "pick", "simulate", "train"]
+__all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare", "eval",
+           "experiment", "fastest", "generate", "load", "measure", "pick", "predict", "simulate",
+           "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -267,6 +268,32 @@ def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "tes
     return Evaluation(len(x), float((result.classes == y).mean()),
                       (result.member_classes.T == y).mean(axis=1).tolist(),
                       analysis.curve(model, result.scores, y), same, model.inputs.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The :class:`~benn_fpga.golden.Result` for the frames of some files; ``sources`` has, for each
+    frame, its file and its number there."""
+
+    result: golden.Result
+    sources: list[tuple[str, int]]
+
+
+def predict(model: Ensemble | str | Path, files: str | Path | Iterable[str | Path], *,
+            resize: bool = False) -> Prediction:
+    """Answers of the golden model for somebody's own files; ``model.answer(x)`` is for arrays.
+
+    Parameters
+    ----------
+    files : one or several: ``.npz`` (x, else x_test, else x_train), ``.npy``, ``.csv``, images, or
+        folders of images; see :mod:`benn_fpga.readers.frames`
+    resize : make images of another size fit
+    """
+    from benn_fpga.readers import frames
+    model = _model(model)
+    found = frames.read(model, [files] if isinstance(files, str | Path) else files, resize)
+    result = replace(golden.run(model, found.x), input_type=found.input_type)
+    return Prediction(result, found.sources)
 
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,

@@ -106,8 +106,8 @@ def _warn_outside(x: np.ndarray, inputs: Inputs) -> None:
     worst = int(share.argmax())
     if share[worst] < _MANY:
         return
-    bytes_already = ((x == np.floor(x)) & (x >= 0) & (x <= 255)).all()
-    cure = "; if they are bytes, give integers: x.astype(np.uint8)" if bytes_already else ""
+    is_bytes = ((x == np.floor(x)) & (x >= 0) & (x <= 255)).all() and x.max() >= FEW_VALUES
+    cure = "; if they are bytes, give integers: x.astype(np.uint8)" if is_bytes else ""
     more = f", and {(share >= _MANY).sum() - 1} more like it" if (share >= _MANY).sum() > 1 else ""
     _warn(f"{100 * share[worst]:.0f} % of {inputs.range_name(worst)} lie far outside the range of "
           f"training, {inputs.low[worst]:g} to {inputs.high[worst]:g}{more}: they are clipped to "

@@ -4,7 +4,11 @@ A message names parameters as Python does, in backquotes: `bits`, `force=True`. 
 shows them as its options: --bits, --force.
 """
 
-__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra", "about"]
 
 
 class BennError(Exception):
@@ -37,3 +41,12 @@ class MissingExtra(BennError):
 
 class BennWarning(UserWarning):
     """Something that works, but may not be what was meant. The command line prints it as a note."""
+
+
+@contextmanager
+def about(name: str | Path) -> Iterator[None]:
+    """Put ``name``, of a file or data set, before the message of an error."""
+    try:
+        yield
+    except BennError as error:
+        raise BennError(f"{name}: {error}") from None

@@ -1,14 +1,13 @@
 """Data sets as raw integers, split into training, validation and test parts."""
 
 import hashlib
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from benn_fpga.conversion import to_raw
-from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.errors import BennError, MissingExtra, about
 from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.readers import npz
 from benn_fpga.sw import files, formats, labels
@@ -92,7 +91,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     if x_test.shape[1:] != shape:
         raise BennError(f"{name}: x_test must have frames of shape {shape} like x_train, "
                         f"not {x_test.shape[1:]}")
-    with _prefixed(name):
+    with about(name):
         inputs.check(shape, classes)
     sha256 = _digest(x_train, y_train, x_test, y_test)
     high = max(1, int(x_train.max()))
@@ -136,7 +135,7 @@ def part(model, name, split, data_dir=None, show=None):
         _check_name(name)
         x, y, sha256 = _npz_part(model, Path(name), split)
         name = Path(name).name
-    with _prefixed(name):
+    with about(name):
         raw, _ = to_raw(model, x)
     if y is not None and y.max() >= model.classes:
         raise BennError(f"{name} has {y.max() + 1} classes, but the model knows {model.classes}; "
@@ -157,16 +156,9 @@ def _npz_part(model, path, split):
         if split != "test":
             file.require(keys)
         arrays = {key: file.array(key) for key in (*npz.PARTS, *keys) if key in file}
-        names = {key: file.names(key) for key in npz.NAMES}
-    for key, found in names.items():
-        known = getattr(model.inputs, key)
-        if found and known and tuple(found) != known:
-            n = next(n for n in range(len(found) + 1) if tuple(found[:n + 1]) != known[:n + 1])
-            theirs, ours = (repr(each[n]) if n < len(each) else "nothing"
-                            for each in (found, known))
-            raise BennError(f"{path.name}: {key} must be those of the model, but number {n} is "
-                            f"{theirs}, not {ours}")
-    class_names = model.inputs.class_names or names["class_names"]
+        for key in npz.NAMES:
+            file.check_names(key, getattr(model.inputs, key))
+        class_names = model.inputs.class_names or file.names("class_names")
     y = {key: labels.numbers(path.name, key, arrays[key], len(arrays[f"x{key[1:]}"]),
                              names=class_names)
          for key in arrays if key.startswith("y")}
@@ -305,20 +297,12 @@ def _npz(path, scale):
     _check_channels(path.name, x_train.shape[1:])
     if x_train.ndim == 3:
         x_train, x_test = x_train[..., None], x_test[..., None]
-    with _prefixed(path.name):
+    with about(path.name):
         inputs = Inputs.of(x_train, scale, class_names or labels.sorted_names(y_train),
                            feature_names)
     if inputs.has_range:
         x_train, x_test = inputs.to_bytes(x_train), inputs.to_bytes(x_test)
     return (x_train, y_train, x_test, y_test), inputs
-
-
-@contextmanager
-def _prefixed(name):
-    try:
-        yield
-    except BennError as error:
-        raise BennError(f"{name}: {error}") from None
 
 
 def _check_channels(name, shape):

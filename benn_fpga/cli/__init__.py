@@ -36,7 +36,10 @@ def _run(args):
     with _warnings_to(note):
         outcome = verbs.VERBS[args.verb](args)
     if not args.json:
-        console.show(outcome.tables)
+        if outcome.text is None:
+            console.show(outcome.tables)
+        else:
+            print(outcome.text, end="")
         sys.stdout.flush()
     if outcome.note:
         note(outcome.note)

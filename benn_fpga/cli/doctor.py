@@ -19,6 +19,8 @@ _PROGRAMS = ("C++ compiler", "make", "perl", "libpython")
 COMMANDS = {
     "info": (None, ()),
     "eval": (None, ()),
+    "predict": (None, ()),
+    "predict, of images": ("images", ()),
     "pick": (None, ()),
     "train": ("train", ()),
     "experiment": ("train", ()),

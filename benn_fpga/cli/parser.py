@@ -209,6 +209,16 @@ def build():
                      help="draw accuracy by K, what each member adds, and how they differ")
     force(sub)
 
+    sub = verb("predict", "answer for your own files: class, name, margin and totals of each frame")
+    sub.add_argument("model", metavar="M.benn")
+    sub.add_argument("files", metavar="FILE", nargs="+",
+                     help=".npz (x, else x_test, else x_train), .npy, .csv, images, or folders of "
+                          "images")
+    sub.add_argument("--resize", action="store_true", help="make images of another size fit")
+    sub.add_argument("--csv", metavar="FILE",
+                     help="write all answers there; - prints them instead of the table")
+    force(sub)
+
     sub = verb("pick", "write a model file of the first members of another")
     sub.add_argument("model", metavar="M.benn")
     sub.add_argument("-k", "--members", metavar="K", type=_count, required=True,

@@ -1,11 +1,13 @@
 """What the verbs show to people."""
 
+import csv
+import io
 import json
 
-from benn_fpga.cli.console import percent, table
+from benn_fpga.cli.console import percent, plain, table
 
-__all__ = ["compared", "design", "doctor", "evaluation", "experiment", "info", "measured", "picked",
-           "place", "simulation", "trained"]
+__all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
+           "info", "measured", "picked", "place", "simulation", "trained"]
 
 
 def trained(dataset, data, found):
@@ -151,6 +153,38 @@ def evaluation(title, result):
         *((f"member {k}", percent(accuracy)) for k, accuracy in enumerate(members)),
         ("mean of the members", percent(sum(members) / len(members))),
         ("vote", percent(result.accuracy))])]
+
+
+_ROWS = 40  # answers in the table
+_TOTALS = 12  # classes whose totals fit beside them
+
+
+def answers(data):
+    """Of each frame what ``predict`` gives as ``data``, or of the first of them."""
+    found, classes = data["answers"], len(data["class_names"])
+    columns = ("", ">frame", ">class", "name", ">margin", *(["totals"] * (classes <= _TOTALS)))
+    rows = [(each["source"], each["frame"], each["class"], each["name"], each["margin"],
+             *([" ".join(map(str, each["totals"]))] * (classes <= _TOTALS)))
+            for each in found[:_ROWS]]
+    title = f"{data['model']} on {len(found)} frames, which are {data['input_type']}"
+    if len(found) > _ROWS:
+        title += f"; the first {_ROWS}, --csv has all"
+    shown = [table(title, columns, rows)]
+    if data["csv"] is not None:
+        shown.append(table("", ("", ""), [("written to", data["csv"])]))
+    return shown
+
+
+def answers_as_csv(found, classes):
+    """The answers of ``predict`` as the text of a ``.csv`` file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["source", "frame", "class", "name", "margin", "rejected",
+                     *(f"total_{n}" for n in range(classes))])
+    for each in found:
+        writer.writerow([plain(each["source"]), each["frame"], each["class"], each["name"],
+                         each["margin"], int(each["rejected"]), *each["totals"]])
+    return text.getvalue()
 
 
 def place(stage, model):

@@ -7,7 +7,7 @@ from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.guard import complain
 from benn_fpga.cli.parser import PROGRAM, command
 from benn_fpga.errors import BennError, Interrupted
-from benn_fpga.output import check_apart, check_file, check_folder
+from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS
 from benn_fpga.settings import OPTIONS
 
@@ -16,12 +16,16 @@ __all__ = ["VERBS", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a verb gives: data for ``--json``, tables for people, why the answer is no, a note."""
+    """What a verb gives: data for ``--json``, tables for people, why the answer is no, a note.
+
+    ``text`` is printed as it is, instead of tables.
+    """
 
     data: dict
     tables: list = field(default_factory=list)
     failure: str | None = None
     note: str | None = None
+    text: str | None = None
 
 
 def _given(args):
@@ -184,6 +188,35 @@ def evaluate(args):
                    note=_other_data(args, result))
 
 
+def predict(args):
+    from benn_fpga import api
+    to_file = args.csv not in (None, "-")
+    if args.csv == "-" and args.json:
+        raise BennError("--csv - and --json would both print; leave out one, or give --csv a file")
+    if to_file:
+        check_apart({"the model": args.model, "the table": args.csv})
+        for file in args.files:
+            check_apart({"a file to read": file, "the table": args.csv})
+        check_file(args.csv, args.force)
+    model = api.load(args.model)
+    found = api.predict(model, args.files, resize=args.resize)
+    result = found.result
+    answers = [
+        {"source": source, "frame": frame, "class": label, "name": name, "margin": margin,
+         "rejected": rejected, "totals": totals, "member_classes": members}
+        for (source, frame), label, name, margin, rejected, totals, members in zip(
+            found.sources, result.classes.tolist(), result.names, result.margins.tolist(),
+            result.rejected.tolist(), result.totals.tolist(), result.member_classes.tolist(),
+            strict=True)]
+    text = None if args.csv is None else tables.answers_as_csv(answers, model.classes)
+    if to_file:
+        write_atomically(args.csv, text.encode(), args.force)
+    data = {"model": args.model, "frames": len(answers), "input_type": result.input_type,
+            "class_names": list(result.class_names), "reject": model.reject, "csv": args.csv,
+            "answers": answers}
+    return Outcome(data, tables.answers(data), text=None if to_file else text)
+
+
 def _other_data(args, result):
     if result.same_data is not False:
         return None
@@ -275,5 +308,6 @@ def doctor(args):
                    f"missing, too old or too new: {', '.join(missing)}" if missing else None)
 
 
-VERBS = {"train": train, "experiment": experiment, "info": info, "eval": evaluate, "pick": pick,
-         "generate": generate, "simulate": simulate, "doctor": doctor}
+VERBS = {"train": train, "experiment": experiment, "info": info, "eval": evaluate,
+         "predict": predict, "pick": pick, "generate": generate, "simulate": simulate,
+         "doctor": doctor}

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth._toolchain.yosys import YosysError
+from PIL import Image
 
 import benn_fpga
 import draw
@@ -322,6 +323,64 @@ def test_train_with_a_scale(data, run, fails):
           "train", "i.npz", "-o", "d.benn", "--scale", "feature", *quick)
     fails(2, "--scale is for floats; the data are uint8", "train", "data.npz", "-o", "d.benn",
           "--scale", "all", *quick)
+
+
+def test_predict(data, run):
+    KNOWS.save("k.benn")
+    np.savez("mine.npz", x=FLOATS)
+    result, found = KNOWS.answer(FLOATS), data("predict", "k.benn", "mine.npz")
+    assert (found["frames"], found["input_type"], found["notes"]) == (90, "floats", [])
+    assert found["answers"][7] == {
+        "source": "mine.npz", "frame": 7, "class": int(result.classes[7]),
+        "name": result.names[7], "margin": int(result.margins[7]),
+        "rejected": bool(result.rejected[7]), "totals": result.totals[7].tolist(),
+        "member_classes": result.member_classes[7].tolist()}
+    out = run("predict", "k.benn", "mine.npz")[1]
+    assert "k.benn on 90 frames, which are floats; the first 40, --csv has all" in out
+    assert result.rejected.any()
+    assert "unknown" in out
+
+
+@pytest.mark.parametrize("where", ["-", "out.csv"])
+def test_predict_writes_csv(run, here, where):
+    KNOWS.save("k.benn")
+    np.save("x.npy", FLOATS[:2])
+    code, out, err = run("predict", "k.benn", "x.npy", "--csv", where)
+    lines = (out if where == "-" else (here / where).read_text()).splitlines()
+    result = KNOWS.answer(FLOATS[:2])
+    assert (code, err, len(lines)) == (0, "", 3)
+    assert lines[0] == "source,frame,class,name,margin,rejected,total_0,total_1,total_2"
+    assert lines[2].split(",") == ["x.npy", "1", *map(str, (
+        result.classes[1], result.names[1], result.margins[1], int(result.rejected[1]),
+        *result.totals[1]))]
+
+
+@pytest.mark.parametrize(("message", "argv"), [
+    ("--csv - and --json would both print", ["data.npz", "--csv", "-", "--json"]),
+    ("m.benn would be both the model and the table", ["data.npz", "--csv", "m.benn"]),
+    ("data.npz would be both a file to read and the table", ["data.npz", "--csv", "data.npz"]),
+    ("no.csv: No such file or directory; give a .csv file", ["no.csv"]),
+    ("t.csv, line 2, column 1 (a): 'x' is not a number; leave the row out", ["t.csv"]),
+    ("i.png is 3 x 2 pixels, but the model takes 2 x 2; give --resize to make it fit",
+     ["i.png"]),
+])
+def test_predict_refuses(fails, here, message, argv):
+    if argv == ["i.png"]:
+        draw.random_model(np.random.default_rng(0), shape=(2, 2, 1)).save("m.benn", force=True)
+        Image.new("L", (3, 2)).save("i.png")
+    (here / "t.csv").write_text("a,b,c,d,e,f\nx,1,2,3,4,5\n")
+    fails(2, message, "predict", "m.benn", *argv)
+
+
+def test_predict_needs_no_torch(here):
+    Image.new("L", (2, 2)).save("i.png")
+    draw.random_model(np.random.default_rng(0), shape=(2, 2, 1)).save("i.benn")
+    code = ("import sys; from benn_fpga.cli import main\n"
+            "main(['predict', 'm.benn', 'data.npz', '--csv', '-'])\n"
+            "main(['predict', 'i.benn', 'i.png', '--csv', '-'])\n"
+            "print({'torch', 'sklearn', 'scipy', 'amaranth', 'matplotlib'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("set()", "")
 
 
 def test_eval_says_if_the_data_is_not_that_of_training(run, data):
@@ -669,6 +728,7 @@ REPLACED = {
     ("train", "--plot"): ("old.svg", ["train", "data.npz", "-o", "new.benn", "--plot", "old.svg"]),
     ("experiment", "--output"): ("out/theory.svg", ["experiment", "theory", "-o", "out"]),
     ("eval", "--plot"): ("old.svg", ["eval", "m.benn", "data.npz", "--plot", "old.svg"]),
+    ("predict", "--csv"): ("old.csv", ["predict", "m.benn", "data.npz", "--csv", "old.csv"]),
     ("pick", "--output"): ("m.benn", ["pick", "m.benn", "-k", "1", "-o", "m.benn"]),
     ("generate", "--output"): ("d/model.benn", ["generate", "m.benn", "-o", "d"]),
     ("simulate", "--waves"): ("old.vcd", ["simulate", "d", "data.npz", "--waves", "old.vcd"]),
@@ -689,7 +749,7 @@ def filled(here):
 
 
 def test_every_output_is_known():
-    writes = {"--output", "--plot", "--waves", "--keep"}
+    writes = {"--output", "--plot", "--csv", "--waves", "--keep"}
     assert {(verb, option) for verb, found in options().items()
             for option in writes & found} == set(REPLACED)
     assert {verb for verb, _ in REPLACED} == \
