@@ -138,8 +138,10 @@ def part(model, name, split, data_dir=None, show=None):
     with about(name):
         raw, _ = to_raw(model, x)
     if y is not None and y.max() >= model.classes:
+        cure = "labels start from 1: subtract 1" \
+            if (y.min(), y.max()) == (1, model.classes) else "use the data it was trained on"
         raise BennError(f"{name} has {y.max() + 1} classes, but the model knows {model.classes}; "
-                        f"use the data it was trained on")
+                        f"{cure}")
     trained_on = model.provenance.get("data_sha256")
     return raw, y, None if None in (trained_on, sha256) else sha256 == trained_on
 
@@ -310,7 +312,7 @@ def _check_channels(name, shape):
     if len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 4:
         size = " x ".join(map(str, shape))
         raise BennError(f"{name}: frames of {size} seem to have their channels first; save "
-                        f"x.transpose(0, 2, 3, 1), or if they do have {shape[0]} rows "
+                        f"x.transpose(0, 2, 3, 1), or if rows do come first "
                         f"x.transpose(0, 2, 1, 3)")
 
 

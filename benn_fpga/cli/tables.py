@@ -259,7 +259,7 @@ def simulation(title, result, layers):
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
         *([("layer outputs compared", result.layers_compared, "")] if layers else []),
-        ("accuracy", percent(result.accuracy), ""),
+        ("accuracy", "no labels" if result.accuracy is None else percent(result.accuracy), ""),
         *((name, *(number if number is None else f"{number:,}" for number in pair))
           for name, pair in (
               ("cycles per frame", (result.cycles_per_frame, result.predicted_cycles_per_frame)),

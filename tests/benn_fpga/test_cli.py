@@ -22,6 +22,7 @@ from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.plan.folder import read
 from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.raw import Inputs
+from benn_fpga.sim.harness import Simulation
 from benn_fpga.spec import VOTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,6 +283,22 @@ def test_eval_needs_labels(fails, here):
     np.savez("mine.npz", x=FLOATS)
     fails(2, "mine.npz has no labels to compare answers with; add y_test, or use",
           "eval", "k.benn", "mine.npz")
+
+
+@pytest.mark.parametrize("split", ["x", "x_test"])
+def test_simulate_takes_floats_without_labels(run, here, monkeypatch, split):
+    seen = []
+
+    def simulate(design, x, y, **options):
+        seen.extend([x, y])
+        return Simulation(len(x), 0, 1, 1, 1, 1)
+    monkeypatch.setattr("benn_fpga.sim.harness.simulate", simulate)
+    api.generate(KNOWS, "d", progress=False)
+    np.savez("mine.npz", **{split: FLOATS})
+    code, out, err = run("simulate", "d", "mine.npz", "--frames", 7)
+    assert (code, err, seen[1]) == (0, "", None)
+    assert (seen[0] == KNOWS.inputs.to_bytes(FLOATS[:7])).all()
+    assert "no labels" in out
 
 
 @pytest.mark.parametrize(("scale", "words"), [

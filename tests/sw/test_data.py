@@ -208,10 +208,10 @@ def test_float_images_have_one_range(save):
      "number the classes from 0"),
     ({"x_train": np.ones((30, 3, 12, 12)), "x_test": np.ones((9, 3, 12, 12))},
      "frames of 3 x 12 x 12 seem to have their channels first; save x.transpose(0, 2, 3, 1), or if "
-     "they do have 3 rows x.transpose(0, 2, 1, 3)"),
+     "rows do come first x.transpose(0, 2, 1, 3)"),
     ({"x_train": np.ones((30, 1, 49, 10)), "x_test": np.ones((9, 1, 49, 10))},
      "frames of 1 x 49 x 10 seem to have their channels first; save x.transpose(0, 2, 3, 1), or if "
-     "they do have 1 rows x.transpose(0, 2, 1, 3)"),
+     "rows do come first x.transpose(0, 2, 1, 3)"),
     ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8; number the classes "
      "from 0"),
     ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
@@ -344,6 +344,8 @@ def test_text_is_looked_up_in_the_names_of_the_model(saves):
     (Inputs.of(FLOATS), "test", {"x": FLOATS[:, :3]},
      "d.npz: Inputs must have shape (frames, 4), not (39, 3)"),
     (Inputs.of(FLOATS), "test", {"y": np.arange(39) % 5}, "d.npz has 5 classes, but the model "),
+    (Inputs.of(FLOATS), "test", {"y": np.arange(39) % 3 + 1},
+     "d.npz has 4 classes, but the model knows 3; labels start from 1: subtract 1"),
     (Inputs("bytes"), "test", {}, "d.npz: Inputs must be whole numbers in 0..255, not "),
     (Inputs.of(FLOATS, class_names=["a", "b", "c"]), "test",
      {"class_names": np.array(["a", "c", "b"])},
