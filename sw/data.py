@@ -161,9 +161,10 @@ def _npz_part(model, path, split):
         for key in npz.NAMES:
             file.check_names(key, getattr(model.inputs, key))
         class_names = model.inputs.class_names or file.names("class_names")
-    y = {key: labels.numbers(path.name, key, arrays[key], len(arrays[f"x{key[1:]}"]),
+    y = {key: labels.numbers(path.name, key, arrays[key], sum(arrays[of].shape[:1]),
                              names=class_names)
-         for key in arrays if key.startswith("y")}
+         for key, of in zip((*npz.PARTS[1::2], "y"), (*npz.PARTS[::2], "x"), strict=True)
+         if key in arrays and of in arrays}
     x = {key: array[..., None] if array.ndim == 3 else array
          for key, array in arrays.items() if key.startswith("x")}
     inputs = model.inputs

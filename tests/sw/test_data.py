@@ -332,7 +332,14 @@ def test_text_is_looked_up_in_the_names_of_the_model(saves):
     assert data.part(model(inputs), path, "test")[1].tolist() == [2, 0]
 
 
+def test_labels_without_frames_are_not_looked_at(saves):
+    path = saves(x_test=FLOATS, y_train=np.arange(7) / 3)
+    assert data.part(model(Inputs.of(FLOATS), data_sha256="x"), path, "test")[1:] == (None, None)
+
+
 @pytest.mark.parametrize(("inputs", "split", "changed", "expected"), [
+    (Inputs.of(FLOATS), "test", {"x": np.float64(1), "y": np.arange(3)}, "d.npz: x is empty"),
+    (Inputs.of(FLOATS), "test", {"x": np.float64(1)}, "must have shape (frames, 4), not ()"),
     (Inputs.of(FLOATS), "valid", {}, "d.npz has no array x_train, of which the valid part is "),
     (Inputs.of(FLOATS), "test", {"x": None, "z": FLOATS},
      "d.npz has no array x_test or x, of which the test part is taken"),
