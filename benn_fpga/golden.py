@@ -32,7 +32,7 @@ class Result:
 
     Members
     -------
-    classes, margins : (F,) winner, and its total minus the runner-up's
+    classes, margins : (F,) the class, and its total minus the runner-up's
     totals : (F, C) the vote
     scores : (F, K, C) of each member
     rejected : (F,) the margin is below that of the model, so the answer means "unknown"; never,

@@ -54,9 +54,9 @@ class AnswerPort(wiring.Component):
             "totals": list(self.i.payload.totals),
         }
         record = []
-        for field in answer_fields(self._classes):
-            for value in values[field.name]:
-                record.append(Signal(field.bits, name=field.name))
+        for field, name in zip(answer_fields(self._classes), values, strict=True):
+            for value in values[name]:
+                record.append(Signal(field.bits, name=name))
                 m.d.comb += record[-1].eq(value)
         m.submodules.emit = emit = Emit(self._bus, count=answer_beats(self._classes, self._bus))
         m.submodules.skid = skid = SkidBuffer(self.o.p.shape())

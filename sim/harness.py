@@ -149,7 +149,7 @@ def _right(model, answers, x, order):
     right = np.zeros(len(order), bool)
     right[:len(answers)] = (
         answers["whole"] & ~answers["user"] & padding & (fields["flags"] == 0)
-        & (fields["winner"] == golden_result.classes[frames])
+        & (fields["class_index"] == golden_result.classes[frames])
         & (fields["margin"] == golden_result.margins[frames])
         & (fields["totals"] == golden_result.totals[frames]).all(axis=1))
     return right
@@ -158,7 +158,7 @@ def _right(model, answers, x, order):
 def _accuracy(model, answers, y):
     """Share of the frames with label ``y`` whose answer came and names it."""
     fields, _ = decode(answers["data"], model.classes)
-    return float(np.count_nonzero(fields["winner"] == y[:len(answers)]) / len(y))
+    return float(np.count_nonzero(fields["class_index"] == y[:len(answers)]) / len(y))
 
 
 def _interval(ends, predicted):

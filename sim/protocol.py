@@ -25,7 +25,7 @@ def check_protocol(design, x, *, seed=0):
     with workspace(folder) as work:
         tell(work, design, x, latency_cycles=design.manifest["predicted"]["latency_cycles"])
         (work / "expected.bin").write_bytes(b"".join(
-            pack(winner, 0, margin, totals) for winner, margin, totals in
+            pack(label, 0, margin, totals) for label, margin, totals in
             zip(result.classes, result.margins, result.totals, strict=True)))
         tests, failed = build.run(folder / "plain", _BENCH, work, seed=seed)
         if failed or not tests:

@@ -27,7 +27,7 @@ class Field:
 def answer_fields(classes: int) -> tuple[Field, ...]:
     """The fields of a record in their order; each begins where the one before ends."""
     return (
-        Field("winner", 16, False, "class"),
+        Field("class_index", 16, False, "class"),
         Field("flags", 16, False, f"flags (bit {ERROR_BIT}: frame error)"),
         Field("margin", 32, True, "margin"),
         Field("totals", 32, True, f"total[{classes}]", classes),
@@ -74,6 +74,6 @@ def decode(data: npt.ArrayLike, classes: int) -> tuple[np.ndarray, np.ndarray]:
     return fields, (data[:, size:] == 0).all(axis=1)
 
 
-def pack(winner: int, flags: int, margin: int, totals: Sequence[int]) -> bytes:
+def pack(class_index: int, flags: int, margin: int, totals: Sequence[int]) -> bytes:
     """Bytes of one record, without padding."""
-    return np.array((winner, flags, margin, totals), _record(len(totals))).tobytes()
+    return np.array((class_index, flags, margin, totals), _record(len(totals))).tobytes()
