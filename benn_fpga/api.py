@@ -16,9 +16,10 @@ from benn_fpga import golden, modelfile
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, BennWarning, Interrupted, MissingExtra
 from benn_fpga.output import check_apart, check_file
+from benn_fpga.plan import bench, header
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
-from benn_fpga.presets import SPLITS, WITHOUT_DATA
+from benn_fpga.presets import BENCH_FRAMES, SPLITS, WITHOUT_DATA
 from benn_fpga.progress import bar
 from benn_fpga.raw import wasted
 from benn_fpga.settings import Settings
@@ -298,9 +299,11 @@ def predict(model: Ensemble | str | Path, files: str | Path | Iterable[str | Pat
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
              parallel: int | None = None, bus: int = 64, lanes: float | None = None,
-             cycles: int | None = None, force: bool = False,
-             progress: Progress = None) -> designs.Design:
-    """Write Verilog, manifest and model into ``directory``; return the Design.
+             cycles: int | None = None, frames: int = BENCH_FRAMES,
+             dataset: str | Path | None = None, data_dir: str | Path | None = None,
+             force: bool = False, progress: Progress = None) -> designs.Design:
+    """Write Verilog, manifest, model, C header and test bench into ``directory``; return the
+    Design.
 
     Parameters
     ----------
@@ -310,6 +313,9 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         lanes with ``cycles``), and bus width in bits
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
+    frames : how many the test bench sends, at most; without any there is no bench
+    dataset : a name or the path of an ``.npz``, of whose test part they are the first; if None
+        they are drawn, always the same for a model
     force : write into a folder that holds other things, or the design of another model
     progress : as in :func:`benn_fpga.progress.bar`
     """
@@ -320,11 +326,29 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     model = _model(model)
     if folding is None:
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
-    designs.check_target(directory, model, force)
+    if frames < 0:
+        raise BennError(f"Frames must be a whole number from 0, not {frames}")
+    designs.check_target(directory, model, force,
+                         designs.EXTRAS if frames else designs.EXTRAS[:1])
     folding.check(model)
+    extras = {header.NAME: header.header(model)}
+    if frames:
+        found = _bench(model, folding, frames, dataset, data_dir, progress)
+        extras |= {f"{designs.BENCH}/{name}": text for name, text in found.items()}
     with bar("generate", None, progress), _quiet_if_it_fails():
         verilog, manifest = emit.generate(model, folding)
-    return designs.write(directory, verilog, manifest, model, force)
+    return designs.write(directory, verilog, manifest, model, force, extras)
+
+
+def _bench(model: Ensemble, folding: Folding, frames: int, dataset: str | Path | None,
+           data_dir: str | Path | None, progress: Progress) -> dict[str, str]:
+    """The files of a test bench."""
+    if dataset is None:
+        return bench.files(model, folding, bench.drawn(model, frames),
+                           source=f"{frames} frames, drawn at random")
+    x, y, _ = _frames(model, dataset, SPLITS[0], frames, data_dir, progress)
+    name = Path(dataset).name.encode("ascii", "backslashreplace").decode()
+    return bench.files(model, folding, x, y, f"the first {len(x)} {SPLITS[0]} frames of {name}")
 
 
 def choose_folding(model: Ensemble, *, parallel: int | None = None, bus: int = 64,

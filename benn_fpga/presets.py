@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS", "FLOATS",
-           "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES", "REWEIGHTS",
-           "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults", "defaults", "encoder",
-           "spelled", "whole_number"]
+__all__ = ["BENCH_FRAMES", "BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS",
+           "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES",
+           "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults", "defaults",
+           "encoder", "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 FLOAT_SCALES = ("all", "feature", "channel", "column")  # what has a range of its own
@@ -19,6 +19,7 @@ ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
 SCHEDULES = ("indep", "seq")
 REWEIGHTS = ("sample", "loss")
 MEMBERS = 8
+BENCH_FRAMES = 10  # that the test bench of a design sends
 LEVELS = 6  # of a thermometer where neither the user nor the data set says
 
 MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}

@@ -6,6 +6,7 @@ from dataclasses import astuple, fields
 
 from benn_fpga import __version__
 from benn_fpga.presets import (
+    BENCH_FRAMES,
     DEFAULTS,
     ENSEMBLES,
     EXPERIMENTS,
@@ -40,12 +41,16 @@ def _whole(text):
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
-def _count(text):
+def _count(text, least=1):
     if text.isascii() and text.isdigit() and _whole(text) is None:
         raise argparse.ArgumentTypeError(f"{_cut(text)} is too large")
-    if not _whole(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {_cut(text)}")
+    if _whole(text) is None or _whole(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {_cut(text)}")
     return _whole(text)
+
+
+def _count_or_none(text):
+    return _count(text, 0)
 
 
 def _seed(text):
@@ -113,10 +118,13 @@ def build():
                          help="print one JSON object, no tables and no progress")
         return sub
 
-    def dataset(sub):
-        sub.add_argument("dataset", metavar="DATASET", help=DATASETS)
+    def data_dir(sub):
         sub.add_argument("--data-dir", metavar="DIR",
                          help="where the data files are (default: $BENN_DATA, else download)")
+
+    def dataset(sub):
+        sub.add_argument("dataset", metavar="DATASET", help=DATASETS)
+        data_dir(sub)
 
     def split(sub):
         sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
@@ -189,8 +197,7 @@ def build():
     sub.add_argument("--quick", action="store_true", help="in less than two minutes, on digits")
     sub.add_argument("--dataset", metavar="DATASET",
                      help=f"{DATASETS} (default: mnist; digits if quick)")
-    sub.add_argument("--data-dir", metavar="DIR",
-                     help="where the data files are (default: $BENN_DATA, else download)")
+    data_dir(sub)
     sub.add_argument("--seeds", metavar="N", type=_count,
                      help="runs of each network (default: 3)")
     network(sub)
@@ -226,7 +233,7 @@ def build():
     sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
     force(sub)
 
-    sub = verb("generate", "write Verilog and its manifest")
+    sub = verb("generate", "write Verilog, its manifest, a test bench and a C header")
     sub.add_argument("model", metavar="M.benn")
     sub.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
     sub.add_argument("--parallel", metavar="M", type=_count,
@@ -243,6 +250,11 @@ def build():
     goal.add_argument("--target-fps", metavar="F", type=_positive,
                       help="smallest design that reaches F frames per second at --clock")
     sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
+    sub.add_argument("--frames", metavar="N", type=_count_or_none, default=BENCH_FRAMES,
+                     help=f"of the test bench in DIR/tb; 0: no bench (default: {BENCH_FRAMES})")
+    sub.add_argument("--dataset", metavar="DATASET",
+                     help=f"take them from its test part: {DATASETS} (default: drawn at random)")
+    data_dir(sub)
     force(sub, "write into a folder with other files, or with the design of another model")
 
     sub = verb("simulate", "run a design cycle by cycle and check every frame")

@@ -219,6 +219,8 @@ def design(made, data, clock):
     if clock is not None:
         facts.append((f"frames per second at {clock:g} MHz", f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", data["directory"]))
+    if data["bench"] is not None:
+        facts.append(("test bench", f"make -C {data['bench']}"))
     return [table("Layers of each engine, memories as words x bits", columns, _layers(made)),
             table("Design", ("", ""), facts)]
 

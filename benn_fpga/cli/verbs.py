@@ -255,8 +255,14 @@ def _folding(args, model):
 
 def generate(args):
     from benn_fpga import api
+    from benn_fpga.plan import header
+    from benn_fpga.plan.folder import BENCH
     model = api.load(args.model)
-    design = api.generate(model, args.output, folding=_folding(args, model), force=args.force,
+    if args.dataset is not None and not args.frames:
+        raise BennError("--dataset is for the frames of the test bench, but --frames is 0; "
+                        "leave out one")
+    design = api.generate(model, args.output, folding=_folding(args, model), frames=args.frames,
+                          dataset=args.dataset, data_dir=args.data_dir, force=args.force,
                           progress=_progress(args))
     manifest, predicted = design.manifest, design.manifest["predicted"]
     memory = manifest["memory_bits"]
@@ -266,6 +272,8 @@ def generate(args):
         "verilog_bytes": design.verilog.stat().st_size,
         "verilog_sha256": manifest["verilog_sha256"],
         "model_sha256": manifest["model_sha256"],
+        "header": os.path.join(args.output, header.NAME),
+        "bench": os.path.join(args.output, BENCH) if args.frames else None,
         "folding": manifest["folding"],
         "xnor_lanes": manifest["xnor_lanes"],
         "xnor_gates": manifest["xnor_gates"],

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ERROR", "ERROR_BIT", "Field", "answer_beats", "answer_bits", "answer_fields",
-           "answer_keep", "answer_size", "decode", "describe", "pack"]
+__all__ = ["ERROR", "ERROR_BIT", "FLAGS", "Field", "answer_beats", "answer_bits",
+           "answer_fields", "answer_keep", "answer_size", "decode", "describe", "pack"]
 
 ERROR_BIT = 0  # of the flags: the frame was cut short or too long
 ERROR = 1 << ERROR_BIT
+FLAGS = {"error": (ERROR_BIT, "frame error")}  # by name: the bit, and what it says
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,10 @@ class Field:
 
 def answer_fields(classes: int) -> tuple[Field, ...]:
     """The fields of a record in their order; each begins where the one before ends."""
+    flags = ", ".join(f"bit {bit}: {text}" for bit, text in FLAGS.values())
     return (
         Field("class_index", 16, False, "class"),
-        Field("flags", 16, False, f"flags (bit {ERROR_BIT}: frame error)"),
+        Field("flags", 16, False, f"flags ({flags})"),
         Field("margin", 32, True, "margin"),
         Field("totals", 32, True, f"total[{classes}]", classes),
     )

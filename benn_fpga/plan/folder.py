@@ -1,10 +1,15 @@
-"""A design folder: Verilog, manifest and the model it was made from, tied together by hashes."""
+"""A design folder: Verilog, manifest and the model it was made from, tied together by hashes.
+
+Beside them are a C header and a test bench, which a user may change: nothing reads them.
+"""
 
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +17,16 @@ from typing import Any
 from benn_fpga import modelfile
 from benn_fpga.errors import BennError
 from benn_fpga.output import new_folder
+from benn_fpga.plan import bench, header
 from benn_fpga.plan.manifest import TOP, describe
 from benn_fpga.spec import Ensemble, Folding
 
-__all__ = ["MANIFEST", "MODEL", "VERILOG", "Design", "check_target", "read", "write"]
+__all__ = ["BENCH", "EXTRAS", "MANIFEST", "MODEL", "VERILOG", "Design", "check_target", "read",
+           "write"]
 
 VERILOG, MODEL, MANIFEST = f"{TOP}.v", "model.benn", "design.json"
+BENCH = "tb"  # the folder of the test bench
+EXTRAS = (header.NAME, *(f"{BENCH}/{name}" for name in bench.NAMES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +43,10 @@ class Design:
         return self.directory / VERILOG
 
 
-def check_target(directory: str | Path, model: Ensemble, force: bool = False) -> None:
-    """Raise unless a design of ``model`` may be written to ``directory``, without loss unless
-    ``force``; call it before the long work."""
+def check_target(directory: str | Path, model: Ensemble, force: bool = False,
+                 extras: Collection[str] = ()) -> None:
+    """Raise unless a design of ``model`` may be written to ``directory``, with ``extras`` of
+    ``EXTRAS`` and without loss unless ``force``; call it before the long work."""
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
         raise BennError(f"{directory} is a file; give a folder")
@@ -45,7 +55,7 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False) ->
         raise BennError(f"{directory} is not empty and holds no design; "
                         f"give another folder, or `force=True` to write there anyway")
     if not force:
-        _check_loss(directory, model)
+        _check_loss(directory, model, extras)
     place = directory if directory.is_dir() else directory.parent
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -56,15 +66,18 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False) ->
                         f"give a folder you may write to") from None
 
 
-def _check_loss(directory: Path, model: Ensemble) -> None:
+def _check_loss(directory: Path, model: Ensemble, extras: Collection[str]) -> None:
     """Raise if a design of ``model`` would replace what cannot be generated again: another model,
-    of which this may be the only copy, or Verilog that somebody has changed."""
+    of which this may be the only copy, or a file that somebody has changed or made."""
     again = "give another folder, or `force=True` to replace it"
-    old, verilog = directory / MODEL, directory / VERILOG
+    old, generated = directory / MODEL, _generated(directory / MANIFEST)
     if old.exists() and not _is_same(old, model):
         raise BennError(f"{directory} holds the design of another model; {again}")
-    if verilog.exists() and _sha256(verilog.read_bytes()) != _generated(directory / MANIFEST):
-        raise BennError(f"{verilog} has changed since it was generated; {again}")
+    for name in (VERILOG, *EXTRAS):
+        path = directory / name
+        if (name in generated or name in (VERILOG, *extras)) and path.exists() \
+                and (not path.is_file() or _sha256(path.read_bytes()) != generated.get(name)):
+            raise BennError(f"{path} has changed since it was generated; {again}")
 
 
 def _is_same(path: Path, model: Ensemble) -> bool:
@@ -74,24 +87,29 @@ def _is_same(path: Path, model: Ensemble) -> bool:
         return False
 
 
-def _generated(manifest: Path) -> str | None:
-    """The hash of the Verilog that was generated, None if the manifest does not say."""
+def _generated(manifest: Path) -> dict[str, str]:
+    """The hashes of Verilog and extras as they were generated, as far as the manifest says."""
     try:
-        return json.loads(manifest.read_text())["verilog_sha256"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+        found = json.loads(manifest.read_text())
+        # Of the names only those that are known: a manifest may come from anywhere.
+        extras = {name: found["extras"][name] for name in EXTRAS if name in found.get("extras", {})}
+        return {VERILOG: found["verilog_sha256"], **extras}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: Ensemble,
-          force: bool = False) -> Design:
+          force: bool = False, extras: Mapping[str, str] | None = None) -> Design:
     """Write a design whole or not at all; returns the :class:`Design`.
 
-    A new folder appears by one rename. In a folder that exists each file is replaced by a rename,
-    the manifest last: until then its hashes do not fit, and :func:`read` says so.
+    ``extras`` are texts by names of ``EXTRAS``; of an older design those that are not among them
+    are removed. A new folder appears by one rename. In a folder that exists each file is replaced
+    by a rename, the manifest last: until then its hashes do not fit, and :func:`read` says so.
     """
-    directory = Path(os.path.abspath(directory))
-    check_target(directory, model, force)
-    manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode())}
+    directory, extras = Path(os.path.abspath(directory)), extras or {}
+    check_target(directory, model, force, extras)
+    manifest = {**manifest, "verilog_sha256": _sha256(verilog.encode()),
+                "extras": {name: _sha256(text.encode()) for name, text in extras.items()}}
     staging = None
     try:
         place = directory if directory.is_dir() else directory.parent
@@ -99,9 +117,20 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
         (staging / VERILOG).write_text(verilog)
         modelfile.save(model, staging / MODEL)
         (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        for name, text in extras.items():
+            (staging / name).parent.mkdir(exist_ok=True)
+            (staging / name).write_text(text)
         if directory.is_dir():
-            for name in (VERILOG, MODEL, MANIFEST):
+            stale = _generated(directory / MANIFEST).keys() - {VERILOG, *extras}
+            for name in extras:
+                (directory / name).parent.mkdir(exist_ok=True)
+            for name in (VERILOG, MODEL, *extras):
                 os.replace(staging / name, directory / name)
+            for name in stale:
+                (directory / name).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds something, or is not there
+                (directory / BENCH).rmdir()
+            os.replace(staging / MANIFEST, directory / MANIFEST)
         else:
             os.rename(staging, directory)
     except OSError as error:

@@ -19,7 +19,7 @@ import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
 from benn_fpga.errors import BennError, MissingExtra
-from benn_fpga.plan.folder import read
+from benn_fpga.plan.folder import EXTRAS, read
 from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.raw import Inputs
 from benn_fpga.sim.harness import Simulation
@@ -432,6 +432,39 @@ def test_generate(data):
     assert design.model.digest() == MODEL.digest()
 
 
+def extras(directory):
+    return {name: Path(directory, name).read_bytes() for name in EXTRAS
+            if Path(directory, name).exists()}
+
+
+def test_generate_writes_a_bench_and_a_header(data):
+    found = data("generate", "m.benn", "-o", "d")
+    assert (found["bench"], found["header"]) == ("d/tb", "d/benn_answer.h")
+    first = extras("d")
+    assert set(first) == set(EXTRAS)
+    assert first["tb/frames.hex"].count(b"// frame ") == presets.BENCH_FRAMES
+    data("generate", "m.benn", "-o", "e")
+    assert extras("e") == first
+
+
+def test_generate_takes_frames_of_a_data_set(data, here):
+    data("generate", "m.benn", "-o", "d", "--frames", 2, "--dataset", "data.npz", "--bus", 32)
+    with np.load("data.npz") as arrays:
+        words = arrays["x_test"][:2].tobytes()
+    lines = Path("d/tb/frames.hex").read_text().splitlines()
+    assert lines == ["// the first 2 test frames of data.npz",
+                     "// frame 0, label 0", f"0_f_{words[3::-1].hex()}",
+                     f"1_3_0000{words[5:3:-1].hex()}",
+                     "// frame 1, label 1", f"0_f_{words[9:5:-1].hex()}",
+                     f"1_3_0000{words[11:9:-1].hex()}"]
+
+
+def test_generate_without_a_bench(data):
+    data("generate", "m.benn", "-o", "d")
+    assert data("generate", "m.benn", "-o", "d", "--frames", 0)["bench"] is None
+    assert set(extras("d")) == {"benn_answer.h"}
+
+
 def test_generate_table_and_rate(run):
     code, out, err = run("generate", "m.benn", "-o", "d", "--target-fps", "1e6", "--clock", "100")
     assert code == 0
@@ -488,6 +521,12 @@ def test_the_slowest_rate_is_the_smallest_design(data):
     ("off.json: PE 3 must divide the 4 outputs of layer 0 (dense); nearest: 2 or 4",
      ["--fold", "off.json"]),
     ("off.json says bus 16, but --bus 8; leave out one", ["--fold", "off.json", "--bus", "8"]),
+    ("argument --frames: must be a whole number from 0, not '-1'", ["--frames", "-1"]),
+    ("--dataset is for the frames of the test bench, but --frames is 0; leave out one",
+     ["--frames", "0", "--dataset", "digits"]),
+    ("unknown data set 'letters'", ["--dataset", "letters"]),
+    ("digits has frames of shape (8, 8, 1), but the model was trained on (6,)",
+     ["--dataset", "digits"]),
     ("m.benn is a file; give a folder", ["-o", "m.benn"]),
     (". is not empty and holds no design", ["-o", "."]),
 ])

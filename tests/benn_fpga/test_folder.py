@@ -46,6 +46,71 @@ def test_a_design_is_replaced(folder):
     assert (folder / "sim").is_dir()
 
 
+EXTRAS = {"benn_answer.h": "#define\n", "tb/tb.v": "module tb;\n"}
+
+
+def rewrite(folder, **options):
+    return designs.write(folder, "module benn_top; endmodule\n", MANIFEST, MODEL, **options)
+
+
+def contents(folder):
+    """The extras that are there."""
+    return {name: (folder / name).read_text() for name in designs.EXTRAS
+            if (folder / name).exists()}
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_extras_are_written_and_replaced(folder, new):
+    folder = folder.parent / "new" if new else folder
+    for extras in (EXTRAS, {name: text * 2 for name, text in EXTRAS.items()}):
+        rewrite(folder, extras=extras)
+        assert contents(designs.read(folder).directory) == extras
+
+
+def test_extras_of_an_older_design_are_removed(folder):
+    rewrite(folder, extras=EXTRAS)
+    rewrite(folder, extras={"benn_answer.h": "#define\n"})
+    assert sorted(os.listdir(folder)) == ["benn_answer.h", "benn_top.v", "design.json",
+                                          "model.benn"]
+
+
+def test_what_is_beside_the_bench_stays(folder):
+    rewrite(folder, extras=EXTRAS)
+    (folder / "tb" / "mine.v").touch()
+    rewrite(folder)
+    assert os.listdir(folder / "tb") == ["mine.v"]
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+@pytest.mark.parametrize("before", [None, EXTRAS])
+def test_a_changed_bench_is_not_lost(folder, name, before):
+    rewrite(folder, extras=before)
+    (folder / "tb").mkdir(exist_ok=True)
+    (folder / name).write_text("dear to somebody")
+    refuses(f"{name} has changed since it was generated; give another folder, or `force=True`",
+            rewrite, folder, extras=EXTRAS)
+    assert (folder / name).read_text() == "dear to somebody"
+    assert designs.read(folder).folding == FOLDING
+    rewrite(folder, extras=EXTRAS, force=True)
+    assert contents(folder) == EXTRAS
+
+
+def test_a_manifest_names_nothing_outside(folder):
+    """It may come from anywhere; what it lists is removed by the next design."""
+    (folder.parent / "mine").touch()
+    manifest = json.loads((folder / "design.json").read_text())
+    (folder / "design.json").write_text(json.dumps({**manifest, "extras": {"../mine": "0"}}))
+    rewrite(folder)
+    assert (folder.parent / "mine").exists()
+
+
+def test_a_file_where_the_bench_should_be(folder):
+    (folder / "tb").touch()
+    before = (folder / "design.json").read_bytes()
+    refuses("cannot write to .*: File exists", rewrite, folder, extras=EXTRAS)
+    assert (folder / "design.json").read_bytes() == before
+
+
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def full(model, path):
         raise BennError("No space left on device")

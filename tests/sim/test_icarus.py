@@ -5,6 +5,7 @@ Other than Verilator it knows X, and orders events at time 0 as the standard all
 
 import subprocess
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from amaranth.back import verilog
 
 import designs
 import draw
+from benn_fpga import api
 from benn_fpga.hw import emit
 from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.plan import bench
 from benn_fpga.plan.manifest import TOP
-from benn_fpga.sim.plain_bench import DECLARED, plain_bench
 from benn_fpga.spec import Fold, Folding
 
 pytestmark = pytest.mark.verify
@@ -25,7 +27,7 @@ TABLE = (draw.random_model(np.random.default_rng(3), members=3, shape=(13,), hid
                            encoder="thermometer", per_value=True, vote="hard"),
          Folding((Fold(2, 3), Fold(1, 2)), 1, 16))
 RESETS = {
-    "declared": DECLARED,
+    "declared": bench.DECLARED,
     "initial": "reg rst; initial rst = 1;",
     "0-1-0": "reg rst = 0; initial begin repeat (3) @(posedge clk); rst <= 1; end",
     "X first": """\
@@ -52,15 +54,17 @@ def made():
     return get
 
 
-def icarus(folder, model, folding, text, *, mode="2012", reset=DECLARED):
-    """What the plain bench says of the Verilog ``text``."""
+def icarus(folder, model, folding, text, *, mode="2012", reset=bench.DECLARED, pauses=0,
+           change=("", "")):
+    """The last thing that the plain bench says of the Verilog ``text``."""
     x = draw.random_frames(np.random.default_rng(5), model, 4)
-    for name, content in {"dut.v": text, **plain_bench(model, folding, x, reset)}.items():
-        (folder / name).write_text(content)
-    for command in (["iverilog", f"-g{mode}", "-o", "tb", "tb.v", "dut.v"], ["vvp", "-n", "tb"]):
+    for name, content in {"dut.v": text, **bench.files(model, folding, x, reset=reset)}.items():
+        (folder / name).write_text(content.replace(*change) if name == "tb.v" else content)
+    options = [f"-g{mode}", f"-Ptb.IDLE={pauses}", f"-Ptb.STALL={pauses}"]
+    for command in (["iverilog", *options, "-o", "tb", "tb.v", "dut.v"], ["vvp", "-n", "tb"]):
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()[0]
+    return [line for line in run.stdout.splitlines() if line.startswith(("PASS", "FAIL"))][-1]
 
 
 @pytest.mark.parametrize("reset", RESETS)
@@ -69,6 +73,40 @@ def icarus(folder, model, folding, text, *, mode="2012", reset=DECLARED):
 def test_every_answer(made, tmp_path, name, mode, reset):
     said = icarus(tmp_path, *made(name), mode=mode, reset=RESETS[reset])
     assert said.startswith("PASS: "), said
+
+
+@pytest.mark.parametrize("pauses", [3, 40])
+@pytest.mark.parametrize("name", [*sorted(designs.CASES), "table"])
+def test_every_answer_with_pauses(made, tmp_path, name, pauses):
+    said = [icarus(tmp_path, *made(name), pauses=n) for n in (0, pauses)]
+    assert [line.split()[0] for line in said] == ["PASS:"] * 2
+    at_once, paused = (int(line.split(" in ")[1].split()[0]) for line in said)
+    assert paused > at_once  # cycles
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (("ANSWERS = FRAMES", "ANSWERS = (FRAMES - 1)"), ", 3 of 4 answers, 0 wrong, 7 surplus"),
+    (("ANSWERS = FRAMES", "ANSWERS = (FRAMES + 1)"), ", 4 of 4 answers, 0 wrong, 0 surplus"),
+    ((".m_axis_tready(m_axis_tready)", ".m_axis_tready(1'b1)"), " wrong, 0 surplus"),
+])
+def test_bench_notices_answers_that_are_surplus_missing_or_not_held(made, tmp_path, change, said):
+    found = icarus(tmp_path, *made("folded"), pauses=3, change=change)
+    assert found.startswith("FAIL: 16 of 16 beats sent")
+    assert found.endswith(said)
+
+
+def test_the_bench_that_comes_with_a_design(tmp_path):
+    """Its last beat is not full. A bit of an answer is flipped."""
+    model, folding = designs.case("planes")
+    api.generate(model, tmp_path / "d", folding=folding, progress=False)
+    run = partial(subprocess.run, ["make", "-C", tmp_path / "d" / "tb", "IDLE=2", "STALL=2"],
+                  capture_output=True, text=True, check=False)
+    done = run()
+    assert (done.returncode, "\nPASS: 10 frames in " in done.stdout) == (0, True)
+    expected = designs.flip(tmp_path / "d" / "tb" / "answers.hex", 3)
+    done = run()
+    assert done.returncode == 2
+    assert f"FAIL: frame 3: class_index: expected {expected ^ 1}, got {expected}\n" in done.stdout
 
 
 def test_bench_notices_logic_that_waits_for_an_event(made, tmp_path):

@@ -2,13 +2,16 @@
 
 import json
 import os
+import subprocess
+import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 import designs
 import draw
-from benn_fpga import cli
+from benn_fpga import api, cli
 from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.sim import build, harness
 from benn_fpga.sim.protocol import check_protocol
@@ -42,6 +45,21 @@ def test_every_answer_and_every_cycle(made, name):
 @pytest.mark.parametrize("name", sorted(designs.CASES))
 def test_protocol(made, name):
     assert check_protocol(made(name), frames(made(name), 8), seed=1) == 14
+
+
+def test_the_bench_that_comes_with_a_design(tmp_path):
+    """Its last beat is not full. A bit of an answer is flipped."""
+    model, folding = designs.case("planes")
+    api.generate(model, tmp_path / "d", folding=folding, progress=False)
+    run = partial(subprocess.run, ["make", "-C", tmp_path / "d" / "tb", "verilator", "IDLE=2",
+                                   "STALL=2", f"PYTHON={sys.executable}"],
+                  capture_output=True, text=True, check=False)
+    done = run()
+    assert (done.returncode, "\nPASS: 10 frames in " in done.stdout) == (0, True), done.stdout
+    expected = designs.flip(tmp_path / "d" / "tb" / "answers.hex", 3)
+    done = run()
+    assert done.returncode == 2
+    assert f"FAIL: frame 3: class_index: expected {expected ^ 1}, got {expected}\n" in done.stdout
 
 
 def test_a_second_run_does_not_build(made, monkeypatch):

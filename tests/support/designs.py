@@ -11,7 +11,7 @@ from benn_fpga.plan import folder
 from benn_fpga.plan.manifest import describe
 from benn_fpga.spec import Fold, Folding
 
-__all__ = ["CASES", "case", "changed", "make", "with_member"]
+__all__ = ["CASES", "case", "changed", "flip", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
@@ -39,6 +39,15 @@ def case(name):
 
 def make(directory, model, folding):
     return folder.write(directory, *emit.generate(model, folding), model)
+
+
+def flip(path, frame):
+    """Flip bit 0 of an answer in the file of a test bench; the class that it had."""
+    lines = path.read_text().splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith(f"// frame {frame}:")) + 1
+    lines[at] = lines[at][:-1] + f"{int(lines[at][-1], 16) ^ 1:x}"
+    path.write_text("\n".join(lines) + "\n")
+    return int(lines[at - 1].split("class ")[1].split(",")[0])
 
 
 def changed(member, n, name, place, change):

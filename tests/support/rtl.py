@@ -236,8 +236,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
     _simulate(ResetInserter(reset)(dut), bench)
     data = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), size)
     fields, _ = decode(data, model.classes)
-    return Answers(fields["class_index"], fields["flags"], fields["margin"], fields["totals"], users,
-                   started, answered)
+    return Answers(*(fields[name] for name in fields.dtype.names), users, started, answered)
 
 
 def _kept(beat, lanes):
