@@ -16,6 +16,7 @@ from benn_fpga import cache
 from benn_fpga.errors import BennError
 from benn_fpga.output import alone, new_folder
 from benn_fpga.plan.manifest import TOP
+from benn_fpga.sim import memories
 from benn_fpga.sim.verilator import compiler, toolchain
 
 __all__ = ["build", "run"]
@@ -23,9 +24,13 @@ __all__ = ["build", "run"]
 _SIGNALS = Path(__file__).with_name("signals.vlt")
 _STAMP = "built"
 _RUNTIME = "verilated*.o"
-_OPTIONS = ("-O3", "--x-assign", "fast")
+_SOURCE = f"{TOP}.v"
+_OPTIONS = ("-O3", "--x-assign", "fast", "--no-trace-params")
 _GRACE = 2  # seconds in which a process may end by itself
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
+# Files that are compiled one by one need a precompiled header, which takes longer than a small
+# design.
+_SMALL, _AT_ONCE = 400_000, "VM_PARALLEL_BUILDS=0"  # bytes of Verilog
 
 
 class _Runner(Verilator):
@@ -83,8 +88,10 @@ def build(verilog, directory, *, waves=False):
     """
     found = toolchain()
     directory = Path(directory)
-    key = hashlib.sha256(Path(verilog).read_bytes() + _SIGNALS.read_bytes())
-    key.update(f"{found} {metadata.version('cocotb')} {waves} {_OPTIONS} {_MAKE}".encode())
+    key = hashlib.sha256(Path(verilog).read_bytes())
+    for made_by in (_SIGNALS, Path(__file__), Path(memories.__file__)):
+        key.update(made_by.read_bytes())
+    key.update(f"{found} {metadata.version('cocotb')} {waves}".encode())
     with alone(directory.parent):  # if it has no locks, a build still appears as a whole
         stamp = directory / _STAMP
         if stamp.is_file() and stamp.read_text() == key.hexdigest():
@@ -104,12 +111,15 @@ def _compile(found, verilog, directory, waves):
     log, kept = directory / "build.log", _kept_runtime(found, waves)
     if kept:
         _copy_runtime(kept, directory)
-    makeflags = f"{found.environment.get('MAKEFLAGS', '')} {_MAKE}"
+    text = memories.compact(Path(verilog).read_text())
+    (directory / _SOURCE).write_text(text)
+    makeflags = " ".join([found.environment.get("MAKEFLAGS", ""), _MAKE,
+                          *([_AT_ONCE] if len(text) < _SMALL else [])])
     with _environment({**found.environment, "MAKEFLAGS": makeflags}):
         try:
             _Runner().build(
-                sources=[_SIGNALS, verilog], hdl_toplevel=TOP, build_dir=directory, waves=waves,
-                timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
+                sources=[_SIGNALS, directory / _SOURCE], hdl_toplevel=TOP, build_dir=directory,
+                waves=waves, timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
         except RuntimeError:
             log = log.replace(directory.parent / log.name)
             raise BennError(f"Verilator could not build {verilog}; see {log}") from None
