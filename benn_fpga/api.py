@@ -4,7 +4,7 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -351,6 +351,19 @@ def _bench(model: Ensemble, folding: Folding, frames: int, dataset: str | Path |
     return bench.files(model, folding, x, y, f"the first {len(x)} {SPLITS[0]} frames of {name}")
 
 
+def _chosen(only: Sequence[int], frames: int) -> list[int]:
+    """The numbers of frames as they are, or raise unless they are different and of 0 to ``frames``
+    - 1."""
+    seen: set[int] = set()
+    for n in only:
+        if not 0 <= n < frames:
+            raise BennError(f"there is no frame {n}; choose from 0 to {frames - 1}")
+        if n in seen:
+            raise BennError(f"frame {n} is chosen twice; name it once")
+        seen.add(n)
+    return list(only)
+
+
 def choose_folding(model: Ensemble, *, parallel: int | None = None, bus: int = 64,
                    lanes: float | None = None, cycles: int | None = None) -> Folding:
     """A folding by its target; the default is 4096 lanes."""
@@ -365,22 +378,28 @@ def fastest(model: Ensemble, *, parallel: int | None = None, bus: int = 64) -> F
 
 
 def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarray, *,
-             frames: int | None = None, split: str = "test", data_dir: str | Path | None = None,
-             layers: bool = False, waves: str | Path | None = None, keep: bool = False,
-             force: bool = False, progress: Progress = None) -> "Simulation":
+             frames: int | None = None, only: Sequence[int] | None = None, split: str = "test",
+             data_dir: str | Path | None = None, layers: bool = False,
+             waves: str | Path | None = None, keep: bool = False, force: bool = False,
+             progress: Progress = None,
+             notice: Callable[[str], object] | None = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
     ----------
     design : a Design, or the folder of one
     dataset : a name or the path of an ``.npz``; or an array of floats or bytes
-    frames : at most so many
+    frames : at most so many, the first
+    only : numbers of the frames to take, from 0; by these they are called
     layers : compare what every layer gives too, not only the answers
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
     progress : as in :func:`benn_fpga.progress.bar`
+    notice : called with a line that is worth reading before the long work
     """
+    if frames is not None and only is not None:
+        raise BennError("`frames` takes the first and `only` chosen frames; give one of them")
     with _extra("sim"):
         from benn_fpga.sim import harness
     if not isinstance(design, designs.Design):
@@ -390,6 +409,10 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
         x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
         x, _ = to_raw(design.model, dataset[:frames])
-    result = harness.simulate(design, x, y, layers=layers, waves=waves, keep=keep, force=force,
+    if only is not None:
+        chosen = _chosen(only, len(x))
+        x, y = x[chosen], None if y is None else y[chosen]
+    result = harness.simulate(design, x, y, numbers=only, layers=layers, waves=waves, keep=keep,
+                              force=force, notice=notice,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)

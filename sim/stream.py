@@ -62,8 +62,9 @@ def _watch(path, size, advance):
     done = threading.Event()
 
     def poll():
-        seen = 0
-        while not done.wait(_POLL_SECONDS):
+        seen, over = 0, False
+        while not over:
+            over = done.wait(_POLL_SECONDS)
             now = path.stat().st_size // size if path.exists() else 0
             advance(now - seen)
             seen = now

@@ -29,6 +29,7 @@ __all__ = ["PROGRAM", "build", "command", "with_options"]
 PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
               "130 interrupted")
+_MOST_CHOSEN = 1_000_000  # frames that are named one by one
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
 
 
@@ -58,6 +59,21 @@ def _seed(text):
         raise argparse.ArgumentTypeError(
             f"must be a whole number from 0 to 2**32 - 1, not {_cut(text)}")
     return _whole(text)
+
+
+def _frames(text):
+    """Numbers of frames, such as 17,42,100-120, in the order in which they are named."""
+    ranges = []
+    for part in text.split(","):
+        first, last = (_whole(end) for end in (part.split("-", 1) * 2)[:2])
+        if first is None or last is None or last < first:
+            raise argparse.ArgumentTypeError(
+                f"must be numbers of frames as 17,42 or 100-120, not {_cut(text)}")
+        ranges.append(range(first, last + 1))
+    if sum(map(len, ranges)) > _MOST_CHOSEN:
+        raise argparse.ArgumentTypeError(f"must name at most {_MOST_CHOSEN:,} frames, not "
+                                         f"{sum(map(len, ranges)):,}")
+    return [n for numbers in ranges for n in numbers]
 
 
 def _cut(text):
@@ -259,9 +275,15 @@ def build():
 
     sub = verb("simulate", "run a design cycle by cycle and check every frame")
     sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
-    dataset(sub)
+    sub.add_argument("dataset", metavar="DATASET", nargs="?", help=DATASETS)
+    sub.add_argument("--from", metavar="FILE.npz", dest="source",
+                     help="take the frames of this file, instead of DATASET")
+    data_dir(sub)
     split(sub)
-    sub.add_argument("--frames", metavar="N", type=_count, help="use the first N frames")
+    chosen = sub.add_mutually_exclusive_group()
+    chosen.add_argument("--frames", metavar="N", type=_count, help="use the first N frames")
+    chosen.add_argument("--only", metavar="LIST", type=_frames,
+                        help="use these frames of the part, counted from 0: 17,42,100-120")
     sub.add_argument("--layers", action="store_true",
                      help="compare what every layer gives, not only the answers")
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")

@@ -257,7 +257,9 @@ def _slowest(model, folding):
 
 
 def simulation(title, result, layers):
+    seconds = result.compile_seconds
     rows = [
+        ("compile", f"{seconds:.1f} s" if seconds else "done before", ""),
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
         *([("layer outputs compared", result.layers_compared, "")] if layers else []),

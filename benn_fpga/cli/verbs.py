@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.guard import complain
-from benn_fpga.cli.parser import PROGRAM, command
+from benn_fpga.cli.parser import PROGRAM, command, with_options
 from benn_fpga.errors import BennError, Interrupted
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS
@@ -34,6 +34,11 @@ def _given(args):
             if getattr(args, name, None) is not None}
 
 
+def _note(text):
+    """Say at once what is worth knowing before the long work."""
+    complain(PROGRAM, text, "note")
+
+
 def _progress(args):
     """For programs that ask for JSON, stderr holds errors and nothing else."""
     return False if args.json else None
@@ -54,8 +59,7 @@ def train(args):
         _check_plot(args, args.output)
     kept = f"{args.output}.checkpoint"
     if args.resume and not os.path.exists(kept):
-        complain(PROGRAM, f"there is no checkpoint {kept}: training starts from the beginning",
-                 "note")
+        _note(f"there is no checkpoint {kept}: training starts from the beginning")
     model = api.train(args.dataset, args.output, resume=args.resume, force=args.force,
                       scale=args.scale, **common, **given)
     try:
@@ -292,9 +296,17 @@ def generate(args):
 
 def simulate(args):
     from benn_fpga import api
-    result = api.simulate(args.design, args.dataset, frames=args.frames, split=args.split,
-                          data_dir=args.data_dir, layers=args.layers, waves=args.waves,
-                          keep=args.keep, force=args.force, progress=_progress(args))
+    if (args.dataset is None) == (args.source is None):
+        raise BennError("simulate needs frames: give either DATASET or --from FILE.npz")
+    if args.source is not None and not args.source.endswith(".npz"):
+        raise BennError(f"--from must name an .npz file, not {args.source!r}")
+    args.dataset = args.dataset or args.source
+    result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
+                          split=args.split, data_dir=args.data_dir, layers=args.layers,
+                          waves=args.waves, keep=args.keep, force=args.force,
+                          progress=_progress(args),
+                          notice=None if args.json else
+                          lambda text: _note(with_options(text, args)))
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},

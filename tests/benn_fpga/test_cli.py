@@ -623,6 +623,52 @@ def test_simulate_refuses(fails, message, design):
     fails(2, message, "simulate", design, "data.npz")
 
 
+@pytest.mark.parametrize(("message", "argv"), [
+    ("simulate needs frames: give either DATASET or --from FILE.npz", []),
+    ("simulate needs frames: give either DATASET or --from FILE.npz",
+     ["data.npz", "--from", "data.npz"]),
+    ("--from must name an .npz file, not 'digits'", ["--from", "digits"]),
+    ("no.npz", ["--from", "no.npz"]),
+    ("argument --only: not allowed with argument --frames",
+     ["data.npz", "--frames", "3", "--only", "3"]),
+    *(("argument --only: must be numbers of frames as 17,42 or 100-120, not ",
+       ["data.npz", f"--only={text}"]) for text in ("", "1,", "x", "-3", "7-5", "1-2-3", "1.5")),
+    ("argument --only: must name at most 1,000,000 frames, not 999,999,999,999",
+     ["data.npz", "--only", "1-999999999999"]),
+    ("there is no frame 30; choose from 0 to 29", ["data.npz", "--only", "0,30"]),
+    ("frame 5 is chosen twice; name it once", ["data.npz", "--only", "5,3-6"]),
+])
+def test_simulate_needs_frames(fails, monkeypatch, message, argv):
+    monkeypatch.setattr("benn_fpga.plan.folder.read", lambda path: Namespace(model=MODEL))
+    fails(2, message, "simulate", "d", *argv)
+
+
+@pytest.mark.parametrize(("argv", "numbers"), [
+    (["data.npz", "--only", "17,2-4,29"], [17, 2, 3, 4, 29]),
+    (["--from", "data.npz", "--only", "0"], [0]),
+    (["--from", "data.npz", "--frames", "2"], None),
+])
+def test_simulate_takes_the_frames_that_are_named(run, monkeypatch, argv, numbers):
+    def simulate(design, x, y, **options):
+        assert options["numbers"] == numbers
+        with np.load("data.npz") as data:
+            chosen = slice(2) if numbers is None else numbers
+            assert (x == data["x_test"][chosen]).all()
+            assert (y == data["y_test"][chosen]).all()
+        options["notice"]("`only` or `frames`")
+        raise BennError("as told")
+    monkeypatch.setattr("benn_fpga.plan.folder.read", lambda path: Namespace(model=MODEL))
+    monkeypatch.setattr(api.designs, "Design", Namespace)
+    monkeypatch.setattr("benn_fpga.sim.harness.simulate", simulate)
+    assert run("simulate", "d", *argv) == (
+        2, "", "benn-fpga: note: --only or --frames\nbenn-fpga: error: as told\n")
+
+
+def test_simulate_takes_the_first_or_chosen_frames():
+    with pytest.raises(BennError, match="`frames` takes the first and `only` chosen frames"):
+        api.simulate(Namespace(), "digits", frames=1, only=[1])
+
+
 @pytest.mark.parametrize(("module", "package", "extra", "argv"), [
     ("torch", "torch", "train", ["train", "data.npz", "-o", "x.benn"]),
     ("amaranth", "amaranth", "hw", ["generate", "m.benn", "-o", "d"]),

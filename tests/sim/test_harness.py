@@ -1,5 +1,7 @@
 """The harness on answers made up from the golden model, without a simulator."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -41,8 +43,10 @@ class Hardware:
     def __init__(self, spoil=lambda answers: answers, spoil_taps=lambda taps: None):
         self.spoil, self.spoil_taps = spoil, spoil_taps
 
-    def stream(self, design, binary, x, *, alone=False, taps=(), **_):
+    def stream(self, design, binary, x, *, alone=False, taps=(), advance=None, **_):
         order = [0] * alone + list(range(len(x)))
+        for _ in order if advance else ():
+            advance(1)
         result, timing = golden.run(MODEL, x), design.manifest["predicted"]
         record = answer_type(28)
         answers = np.zeros(len(order), record)
@@ -66,10 +70,10 @@ def design(tmp_path_factory):
 
 @pytest.fixture
 def simulate(design, monkeypatch):
-    def simulate(x=X, y=None, layers=False, **spoils):
-        monkeypatch.setattr(harness, "build", lambda *a, **k: False)
+    def simulate(x=X, y=None, layers=False, options=None, built=False, **spoils):
+        monkeypatch.setattr(harness, "build", lambda *a, **k: built)
         monkeypatch.setattr(harness, "stream", Hardware(**spoils).stream)
-        return harness.simulate(design, x, y, layers=layers)
+        return harness.simulate(design, x, y, layers=layers, **(options or {}))
     return simulate
 
 
@@ -125,6 +129,35 @@ def test_a_wrong_layer_behind_right_answers(simulate):
 def test_few_frames_are_repeated_but_counted_once(simulate):
     result = simulate(X[:1], spoil=byte(0, 0))
     assert (result.frames, result.mismatches) == (1, 1)
+
+
+@pytest.mark.parametrize("frames", [1, 20])
+def test_progress_counts_the_frames_that_were_asked_for(simulate, frames):
+    seen = {}
+
+    @contextmanager
+    def bar(text, total):
+        seen[text, total] = 0
+
+        def advance(steps):
+            seen[text, total] += steps
+        yield advance
+    simulate(X[:frames], options={"bar": bar})
+    assert seen == {("compile", None): 0, ("simulate", frames): frames}
+
+
+def test_frames_are_called_by_their_numbers(simulate):
+    numbers = [100 + 3 * n for n in range(len(X))]
+    spoils = {"spoil": byte(FRAME + 1, 0), "options": {"numbers": numbers}}
+    assert simulate(**spoils).first_mismatch.startswith("frame 121, vote: expected class ")
+    found = simulate(spoil_taps=lambda taps: taps["member0.layer0"].clear(), **spoils)
+    assert found.first_mismatch.startswith("frame 112, member 0, layer 0, neuron 0: expected ")
+
+
+def test_compile_time_is_that_of_a_build(simulate, monkeypatch):
+    assert simulate().compile_seconds == 0
+    monkeypatch.setattr(harness.time, "perf_counter", iter([5.0, 7.25]).__next__)
+    assert simulate(built=True).compile_seconds == 2.25
 
 
 @pytest.mark.parametrize("at", range(28))
@@ -204,6 +237,18 @@ def test_one_uneven_gap(simulate, change):
         return answers
     result = simulate(spoil=move)
     assert abs(result.cycles_per_frame - result.predicted_cycles_per_frame) == 1
+
+
+@pytest.mark.parametrize(("times", "said"), [(1, []), (500, ["w.vcd will take about "])])
+def test_a_large_trace_is_said_beforehand(design, monkeypatch, tmp_path, times, said):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(harness, "build", stop)
+    heard = []
+    with pytest.raises(KeyboardInterrupt):
+        harness.simulate(design, np.repeat(X, times, 0), waves="w.vcd", notice=heard.append)
+    assert [text[:22] for text in heard] == said
 
 
 @pytest.mark.parametrize(("message", "x", "waves"), [
