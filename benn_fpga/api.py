@@ -14,7 +14,7 @@ import numpy as np
 
 from benn_fpga import golden, modelfile
 from benn_fpga.conversion import to_raw
-from benn_fpga.errors import BennError, BennWarning, Interrupted, MissingExtra
+from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import bench, header
 from benn_fpga.plan import folder as designs
@@ -149,7 +149,7 @@ def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
     found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
     note = wasted(found.inputs, found.x_train)
     if note:
-        warnings.warn(note, BennWarning, stacklevel=3)
+        warn(note)
     return found
 
 
@@ -381,8 +381,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
              frames: int | None = None, only: Sequence[int] | None = None, split: str = "test",
              data_dir: str | Path | None = None, layers: bool = False,
              waves: str | Path | None = None, keep: bool = False, force: bool = False,
-             progress: Progress = None,
-             notice: Callable[[str], object] | None = None) -> "Simulation":
+             progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -396,7 +395,6 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
     progress : as in :func:`benn_fpga.progress.bar`
-    notice : called with a line that is worth reading before the long work
     """
     if frames is not None and only is not None:
         raise BennError("`frames` takes the first and `only` chosen frames; give one of them")
@@ -413,6 +411,6 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
         chosen = _chosen(only, len(x))
         x, y = x[chosen], None if y is None else y[chosen]
     result = harness.simulate(design, x, y, numbers=only, layers=layers, waves=waves, keep=keep,
-                              force=force, notice=notice,
+                              force=force,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)

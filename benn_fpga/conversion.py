@@ -1,13 +1,12 @@
 """What somebody gives a model, floats or bytes, as the raw values that it takes."""
 
 import math
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from benn_fpga.errors import BennError, BennWarning
+from benn_fpga.errors import BennError, warn
 from benn_fpga.golden import check_input
 from benn_fpga.raw import FEW_VALUES, Inputs
 
@@ -24,7 +23,7 @@ def to_raw(model: "Ensemble", x: npt.ArrayLike) -> tuple[np.ndarray, str]:
 
     Floats become bytes by the range of the model. Integers are bytes already; so are floats that
     are whole numbers, for a model that was trained on bytes. What seems to be a mistake but is
-    possible gives a :class:`BennWarning`.
+    possible gives a :class:`~benn_fpga.errors.BennWarning`.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ def _whole(x: np.ndarray, bits: int) -> np.ndarray:
             cure = f"multiply values in 0..1 by the largest of training, at most {top}, and round"
         raise BennError(f"Inputs must be whole numbers in 0..{top}, not {x[wrong][0]}: the model "
                         f"was trained on bytes; {cure}")
-    _warn("the inputs are floats, but the model was trained on bytes: they are whole numbers and "
+    warn("the inputs are floats, but the model was trained on bytes: they are whole numbers and "
           "are taken as bytes")
     return x.astype(np.uint8)
 
@@ -92,7 +91,7 @@ def _check_integers(x: np.ndarray, model: "Ensemble") -> None:
     values = np.where(values > 127, values - 256, values) if x.dtype == np.uint8 else values
     inside = (np.floor(low) <= values) & (values <= np.ceil(high))
     if inside[:, narrow].all():
-        _warn(f"the inputs are integers, taken as bytes, but all lie in the range of the floats of "
+        warn(f"the inputs are integers, taken as bytes, but all lie in the range of the floats of "
               f"training ({low.min():g} to {high.max():g}); if they were floats that were cast, "
               f"give the floats")
 
@@ -109,10 +108,6 @@ def _warn_outside(x: np.ndarray, inputs: Inputs) -> None:
     is_bytes = ((x == np.floor(x)) & (x >= 0) & (x <= 255)).all() and x.max() >= FEW_VALUES
     cure = "; if they are bytes, give integers: x.astype(np.uint8)" if is_bytes else ""
     more = f", and {(share >= _MANY).sum() - 1} more like it" if (share >= _MANY).sum() > 1 else ""
-    _warn(f"{100 * share[worst]:.0f} % of {inputs.range_name(worst)} lie far outside the range of "
+    warn(f"{100 * share[worst]:.0f} % of {inputs.range_name(worst)} lie far outside the range of "
           f"training, {inputs.low[worst]:g} to {inputs.high[worst]:g}{more}: they are clipped to "
           f"it{cure}")
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, BennWarning, stacklevel=2)

@@ -4,11 +4,13 @@ A message names parameters as Python does, in backquotes: `bits`, `force=True`. 
 shows them as its options: --bits, --force.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra", "about"]
+__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra", "about",
+           "warn"]
 
 
 class BennError(Exception):
@@ -41,6 +43,11 @@ class MissingExtra(BennError):
 
 class BennWarning(UserWarning):
     """Something that works, but may not be what was meant. The command line prints it as a note."""
+
+
+def warn(text: str) -> None:
+    """Give a :class:`BennWarning`, one line like the message of an error."""
+    warnings.warn(text, BennWarning, stacklevel=3)
 
 
 @contextmanager

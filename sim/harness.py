@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benn_fpga import golden
-from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.errors import BennError, Mismatch, warn
 from benn_fpga.output import check_file, check_new
 from benn_fpga.plan.answer import decode
 from benn_fpga.sim.build import build
@@ -81,7 +81,7 @@ class Simulation:
 
 
 def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=False, force=False,
-             bar=None, notice=None):
+             bar=None):
     """Stream frames ``x`` of raw values through a :class:`~benn_fpga.plan.folder.Design`.
 
     Parameters
@@ -93,7 +93,6 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
     bar : context manager ``bar(text, total)`` that gives ``advance(steps)``, to show progress
-    notice : called with a line that is worth reading before the long work
     """
     model, predicted = design.model, design.manifest["predicted"]
     if not len(x):
@@ -111,11 +110,11 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
     in_flight = -(-predicted["latency_cycles"] // predicted["cycles_per_frame"])
     least = 2 * in_flight + 8
     order = np.concatenate([[0], np.arange(max(len(x), least)) % len(x)])
-    if waves is not None and notice is not None:
+    if waves is not None:
         size = _trace_bytes(design, len(order))
         if size > _LARGE:
             fewer = "; `frames` or `only` takes fewer frames" if len(x) > least else ""
-            notice(f"{waves} will take about {size / 1e6:,.0f} MB{fewer}")
+            warn(f"{waves} will take about {size / 1e6:,.0f} MB{fewer}")
     start = time.perf_counter()
     with bar("compile", None):
         built = build(design.verilog, binary, waves=waves is not None)

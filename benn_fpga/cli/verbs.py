@@ -4,9 +4,8 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from benn_fpga.cli import folding_file, tables
-from benn_fpga.cli.guard import complain
-from benn_fpga.cli.parser import PROGRAM, command, with_options
-from benn_fpga.errors import BennError, Interrupted
+from benn_fpga.cli.parser import command
+from benn_fpga.errors import BennError, Interrupted, warn
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS
 from benn_fpga.settings import OPTIONS
@@ -34,11 +33,6 @@ def _given(args):
             if getattr(args, name, None) is not None}
 
 
-def _note(text):
-    """Say at once what is worth knowing before the long work."""
-    complain(PROGRAM, text, "note")
-
-
 def _progress(args):
     """For programs that ask for JSON, stderr holds errors and nothing else."""
     return False if args.json else None
@@ -59,7 +53,7 @@ def train(args):
         _check_plot(args, args.output)
     kept = f"{args.output}.checkpoint"
     if args.resume and not os.path.exists(kept):
-        _note(f"there is no checkpoint {kept}: training starts from the beginning")
+        warn(f"there is no checkpoint {kept}: training starts from the beginning")
     model = api.train(args.dataset, args.output, resume=args.resume, force=args.force,
                       scale=args.scale, **common, **given)
     try:
@@ -304,9 +298,7 @@ def simulate(args):
     result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
                           split=args.split, data_dir=args.data_dir, layers=args.layers,
                           waves=args.waves, keep=args.keep, force=args.force,
-                          progress=_progress(args),
-                          notice=None if args.json else
-                          lambda text: _note(with_options(text, args)))
+                          progress=_progress(args))
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},

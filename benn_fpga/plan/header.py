@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benn_fpga.plan.answer import FLAGS, Field, answer_fields, answer_size
 from benn_fpga.plan.manifest import TOP
+from benn_fpga.raw_c import c_text
 from benn_fpga.spec import Ensemble
 
 __all__ = ["NAME", "header"]
@@ -15,6 +16,7 @@ _HEADER = """\
 #ifndef BENN_ANSWER_H
 #define BENN_ANSWER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 {sections}
@@ -53,7 +55,9 @@ _INPUTS = """\
 /* A frame is one byte per raw value, from 0 to BENN_VALUE_MAX; of an image row by row, column by
  * column, channel fastest. */
 #define BENN_FRAME_BYTES {values}
-#define BENN_VALUE_MAX {most}"""
+#define BENN_VALUE_MAX {most}
+
+{conversion}"""
 
 # What each field is, in words.
 _TEXTS = {
@@ -66,7 +70,8 @@ _TEXTS = {
 
 def header(model: Ensemble) -> str:
     """The text of ``NAME`` for designs of ``model``."""
-    return _HEADER.format(top=TOP, sections="\n\n".join((_record(model), _inputs(model))))
+    sections = [_record(model), *_names(model), _inputs(model)]
+    return _HEADER.format(top=TOP, sections="\n\n".join(sections))
 
 
 def _record(model: Ensemble) -> str:
@@ -84,9 +89,20 @@ def _record(model: Ensemble) -> str:
         decode="\n".join(f"    {line}" for line in decode))
 
 
+def _names(model: Ensemble) -> list[str]:
+    """The names of the classes, if they have any."""
+    if not model.inputs.class_names:
+        return []
+    escaped = [name.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+               for name in model.inputs.class_names]
+    return ["\n".join(["static const char *const benn_class_names[BENN_CLASSES] = {",
+                       *(f'    "{name}",' for name in escaped), "};"])]
+
+
 def _inputs(model: Ensemble) -> str:
-    """How the bytes of a frame are made; what a model knows of its inputs belongs here."""
-    return _INPUTS.format(values=model.encoder.values, most=(1 << model.encoder.bits) - 1)
+    """How the bytes of a frame are made."""
+    return _INPUTS.format(values=model.encoder.values, most=(1 << model.encoder.bits) - 1,
+                          conversion=c_text(model.inputs, model.encoder.shape).rstrip())
 
 
 def _type(field: Field) -> str:

@@ -1,14 +1,13 @@
 """Somebody's own files as the frames that a model takes."""
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benn_fpga.conversion import to_raw
-from benn_fpga.errors import BennError, BennWarning, about
+from benn_fpga.errors import BennError, about, warn
 from benn_fpga.readers import images, npz, rows
 
 __all__ = ["Frames", "read"]
@@ -88,7 +87,7 @@ def _csv(model, paths, resize):
     path, = paths
     x, left_out = rows.read_csv(path, model.encoder.values, model.inputs.feature_names)
     if left_out:
-        _note(f"{path}: the model has no feature called {', '.join(map(repr, left_out[:8]))}"
+        warn(f"{path}: the model has no feature called {', '.join(map(repr, left_out[:8]))}"
               f"{', ...' * (len(left_out) > 8)}; columns that are not features are left out")
     if not model.inputs.has_range and (x == np.floor(x)).all() and np.abs(x).max() < 1 << 31:
         x = x.astype(np.int64)  # text has no types: whole numbers are the bytes of this model
@@ -108,7 +107,7 @@ def _images(model, paths, resize):
                         f"or .npz file")
     if high > 1:
         return x.astype(np.float64), sources
-    _note("pixels 0..255 are taken as 0..1, since the floats of training did not exceed 1")
+    warn("pixels 0..255 are taken as 0..1, since the floats of training did not exceed 1")
     return x / 255, sources
 
 
@@ -117,7 +116,3 @@ _READERS = {".npz": _npz, ".npy": _npy, ".csv": _csv}
 
 def _numbered(path, x):
     return [(os.fspath(path), n) for n in range(len(x) if x.ndim else 0)]
-
-
-def _note(text):
-    warnings.warn(text, BennWarning, stacklevel=2)

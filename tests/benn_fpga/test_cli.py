@@ -18,7 +18,7 @@ from PIL import Image
 import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
-from benn_fpga.errors import BennError, MissingExtra
+from benn_fpga.errors import BennError, MissingExtra, warn
 from benn_fpga.plan.folder import EXTRAS, read
 from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.raw import Inputs
@@ -655,7 +655,7 @@ def test_simulate_takes_the_frames_that_are_named(run, monkeypatch, argv, number
             chosen = slice(2) if numbers is None else numbers
             assert (x == data["x_test"][chosen]).all()
             assert (y == data["y_test"][chosen]).all()
-        options["notice"]("`only` or `frames`")
+        warn("`only` or `frames`")
         raise BennError("as told")
     monkeypatch.setattr("benn_fpga.plan.folder.read", lambda path: Namespace(model=MODEL))
     monkeypatch.setattr(api.designs, "Design", Namespace)

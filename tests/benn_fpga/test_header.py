@@ -1,5 +1,6 @@
 """The C header, read by the C and C++ compilers."""
 
+import dataclasses
 import shutil
 import subprocess
 
@@ -9,8 +10,12 @@ import pytest
 import draw
 from benn_fpga.plan import answer
 from benn_fpga.plan.header import NAME, header
+from benn_fpga.raw import Inputs
 
-MODEL = draw.random_model(np.random.default_rng(0), shape=(7,), hidden=(), classes=3)
+NAMES = ('say "a"', "why??", "c\\d")
+INPUTS = Inputs("feature", np.arange(7.), np.arange(7.) * 3 + 10, NAMES)
+MODEL = dataclasses.replace(draw.random_model(np.random.default_rng(0), shape=(7,), hidden=(),
+                                              classes=3), inputs=INPUTS)
 RECORDS = [(2, 0, 5, [1, -7, 6]), (0xFFFE, answer.ERROR, -(1 << 31), [(1 << 31) - 1, -1, 0x1234])]
 PROGRAM = """\
 #include <stdio.h>
@@ -29,7 +34,9 @@ int main(void)
             printf(" %d", answer.totals[n]);
         printf(" %d\\n", sizeof answer == sizeof bytes);
     }
-    printf("%d %d\\n", BENN_FRAME_BYTES, BENN_VALUE_MAX);
+    printf("%d %d %d\\n", BENN_FRAME_BYTES, BENN_VALUE_MAX, benn_to_byte(20.25, 6));
+    for (int n = 0; n < BENN_CLASSES; n++)
+        puts(benn_class_names[n]);
     return 0;
 }
 """
@@ -45,9 +52,11 @@ def test_a_program_reads_records(tmp_path, compiler, name):
                    cwd=tmp_path, check=True)
     done = subprocess.run(["./p"], cwd=tmp_path, capture_output=True, check=True,
                           input=b"".join(answer.pack(*record) for record in RECORDS))
-    assert [list(map(int, line.split())) for line in done.stdout.decode().splitlines()] == [
-        *([*record[:3], *record[3], 1] for record in RECORDS),
-        [7, (1 << MODEL.encoder.bits) - 1]]
+    *numbers, a, b, c = done.stdout.decode().splitlines()
+    byte = INPUTS.to_bytes(np.full((1, 7), 20.25))[0, 6]
+    assert [list(map(int, line.split())) for line in numbers] == [
+        *([*record[:3], *record[3], 1] for record in RECORDS), [7, 255, byte]]
+    assert (a, b, c) == NAMES
 
 
 def test_header_knows_every_flag_and_field(monkeypatch):
