@@ -66,7 +66,8 @@ class Ensemble(wiring.Component):
 
         # Built once for all engines: from the port to what all of them read.
         shared = {node.name: component(node, contents) for node in plan.nodes if not node.engines}
-        skid, guard, voter, port = (shared[name] for name in ("skid", "guard", "voter", "port"))
+        skid, guard, voter, port = (shared[node.name] for node in (
+            plan.entry, plan.guard, plan.voter, plan.port))
         m.submodules.skid = skid
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
@@ -75,13 +76,13 @@ class Ensemble(wiring.Component):
             skid.i.valid.eq(self.s_axis_tvalid),
             self.s_axis_tready.eq(skid.i.ready),
         ]
-        feed(m, plan, plan.nodes[1:plan.nodes.index(plan.units[0])], shared, {}, members)
+        feed(m, plan, plan.lead[1:], shared, {}, members)
 
         m.submodules.voter = voter
         for n, member in enumerate(members):
             m.submodules[f"member{n}"] = member
             votes = member.o
-            for node in plan.all(nodes.HardVote):
+            for node in plan.votes:
                 m.submodules[f"{node.name}{n}"] = vote = component(node)
                 wiring.connect(m, votes, vote.i)
                 votes = vote.o
@@ -112,8 +113,8 @@ def feed(m, plan, chosen, parts, given, members):
     for node in before:
         connect(m, plan, node, parts, given)
     source = given.get(last.reads[0]) or parts[last.reads[0]].o
-    if isinstance(plan[last.reads[0]], nodes.Gate):
-        gate = parts[last.reads[0]]
+    if plan.gate(plan.units[0]):  # which reserves places in queues of every engine
+        gate = parts[plan.gate(plan.units[0]).name]
         m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
         m.d.comb += [member.take.eq(gate.take) for member in members]
     if isinstance(last, nodes.Fork):

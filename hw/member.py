@@ -8,7 +8,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.assembly import component, connect
-from benn_fpga.plan import nodes
 
 __all__ = ["Member"]
 
@@ -30,20 +29,19 @@ class Member(wiring.Component):
     -------
     i : In(stream), what the first layer reads
     o : Out(stream), scores of PE classes of the last layer per beat
-    room : Out(1), what the first layer gives has a place; unless that is dense
+    room : Out(1), if a gate leads to the first layer: its queues have a place
     take : In(1), reserves it
     """
 
     def __init__(self, *, plan, contents):
         self._plan = plan
-        self._nodes = [node for node in plan.nodes
-                       if node.engines and not isinstance(node, nodes.HardVote)]
+        self._nodes = plan.engine
         self._parts = {node.name: component(node, contents) for node in self._nodes}
         first, last = plan.units[0], plan.units[-1]
         super().__init__({
             "i": self._parts[first.name].signature.members["i"],
             "o": self._parts[last.name].signature.members["o"],
-            **({} if first.stage.layer.reads_frames else {"room": Out(1), "take": In(1)}),
+            **({"room": Out(1), "take": In(1)} if plan.gate(first) else {}),
         })
 
     def elaborate(self, platform):
@@ -52,24 +50,25 @@ class Member(wiring.Component):
         given = {plan.units[0].reads[0]: wiring.flipped(self.i)}
         for node in self._nodes:
             m.submodules[node.name] = parts[node.name]
-        for unit in plan.units:
+        for unit, own in zip(plan.units, plan.layers, strict=True):
+            gate = plan.gate(unit)
+            reserved = gate.reserves if gate else ()
+            for port in range(1, len(unit.reads)):
+                connect(m, plan, unit, parts, given, port)
             room, take = (Signal(name=f"{name}{unit.stage.n}") for name in ("room", "take"))
-            front = [node for node in plan.front(unit) if node.engines]
-            behind, queues = plan.behind(unit), plan.queues(unit)
-            further = [(unit, port) for port in range(1, len(unit.reads))]
-            others = [node for node in behind if node not in queues]
-            for node, port in (*further, *((node, 0) for node in (*front, unit, *others))):
-                connect(m, plan, node, parts, given, port)
-                if isinstance(node, nodes.Gate):
-                    m.d.comb += [parts[node.name].room.eq(room), take.eq(parts[node.name].take)]
-                elif node is plan.units[0] and hasattr(self, "room"):
-                    m.d.comb += [self.room.eq(room), take.eq(self.take)]
-            if unit.stage.layer.reads_frames:
+            for node in own:
+                if node.name in reserved:
+                    continue
+                connect(m, plan, node, parts, given)
+                if gate and node is (gate if gate in own else unit):
+                    asks = parts.get(gate.name, self)  # which speaks for a gate outside
+                    m.d.comb += [asks.room.eq(room), take.eq(asks.take)]
+            if gate is None:
                 continue
             # A place is reserved in every queue, so that none makes the others wait.
-            m.d.comb += room.eq(reduce(and_, (parts[node.name].room for node in queues), C(1)))
-            for node in queues:
-                connect(m, plan, node, parts, given)
-                m.d.comb += parts[node.name].take.eq(take)
+            m.d.comb += room.eq(reduce(and_, (parts[name].room for name in reserved), C(1)))
+            for name in reserved:
+                connect(m, plan, plan[name], parts, given)
+                m.d.comb += parts[name].take.eq(take)
         wiring.connect(m, parts[plan.units[-1].name].o, wiring.flipped(self.o))
         return m

@@ -365,14 +365,14 @@ class Flow:
                 process = _layer(unit, inputs[0], o, latency)
             self._run(process, inputs[0], o)
             return o
-        queues = plan.queues(unit)
+        queues, gate = plan.queues(unit), plan.gate(unit)
         outputs = [Channel() for _ in queues] or [Channel()]
         for node, i in zip(queues, outputs, strict=False):
             depth = None if self._depths is None else self._depths[node.name]
             queue = self.queues[node.name] = Queue(i, Channel(), node.count, depth)
             self._run(queue.process(), queue.i, queue.o, queue)
-        self._processes += _pixels(unit.stage, inputs, outputs,
-                                   [self.queues[node.name] for node in queues], latency)
+        reserved = [self.queues[name] for name in gate.reserves] if gate else []
+        self._processes += _pixels(unit.stage, inputs, outputs, reserved, latency)
         return outputs[0]
 
 

@@ -263,12 +263,13 @@ class SlidingWindow(Front):
 
 @dataclass(frozen=True)
 class Gate(Node):
-    """Lets what becomes a pixel of ``unit`` pass if there is room for that in its queues.
+    """Lets the words of a pixel pass once it has reserved a place in every queue it ``reserves``.
 
-    ``count`` words become a pixel; if ``marked``, of those with ``last``.
+    Those are the queues, by name, that the unit behind it fills, in each engine. ``count`` words
+    become a pixel; if ``marked``, of those with ``last``.
     """
 
-    unit: str
+    reserves: tuple[str, ...]
     count: int
     marked: bool
 

@@ -33,7 +33,6 @@ from benn_fpga.plan.nodes import (
     HardVote,
     Node,
     Queue,
-    Ring,
     Skid,
     Spread,
     Stream,
@@ -82,6 +81,55 @@ class Plan:
         """The unit of every layer."""
         return tuple(self.all(Unit))
 
+    @property
+    def entry(self) -> Node:
+        """Where frames come in."""
+        return self.nodes[0]
+
+    @property
+    def guard(self) -> Guard:
+        """What says of each frame whether it was right."""
+        return next(self.all(Guard))
+
+    @property
+    def port(self) -> AnswerPort:
+        """Where answers leave."""
+        return next(self.all(AnswerPort))
+
+    @property
+    def voter(self) -> Voter:
+        """What the votes of all engines come to."""
+        return next(self.all(Voter))
+
+    @cached_property
+    def lead(self) -> tuple[Node, ...]:
+        """What all engines share, from the entry to what they read."""
+        return tuple(node for node in self.followed(self.units[0]) if not node.engines)
+
+    @cached_property
+    def votes(self) -> tuple[Node, ...]:
+        """What turns the scores of an engine into votes, once beside every engine."""
+        return tuple(node for node in self.followed(self.voter)
+                     if node.engines and node not in self.engine)
+
+    @cached_property
+    def engine(self) -> tuple[Node, ...]:
+        """What is inside every engine: all that leads to its scores."""
+        inside = {node.name for node in self.followed(self.units[-1]) if node.engines}
+        return tuple(node for node in self.nodes if node.name in inside)
+
+    @cached_property
+    def layers(self) -> tuple[tuple[Node, ...], ...]:
+        """What an engine holds, layer by layer and in the order of the data: what cuts windows out
+        of pixels and waits for room, the unit, what leads to its readers."""
+        ranks = {node.name: rank for rank, node in enumerate(self.followed())}
+        layers: list[list[Node]] = []
+        for node in self.engine:
+            if isinstance(node, Unit):
+                layers.append([])
+            layers[-1].append(node)
+        return tuple(tuple(sorted(layer, key=lambda node: ranks[node.name])) for layer in layers)
+
     def queues(self, unit: Unit) -> list[Queue]:
         """The queues that a unit fills."""
         return [queue for queue in self.all(Queue) if queue.reads == (unit.name,)]
@@ -90,6 +138,10 @@ class Plan:
         """The queues from which a unit reads, through width converters."""
         leads = {self.converter(unit).reads, *(self[name].reads for name in unit.reads[1:])}
         return [queue for queue in self.all(Queue) if (queue.name,) in leads]
+
+    def gate(self, unit: Unit) -> Gate | None:
+        """The gate that reserves what a unit gives; None if that has to wait instead."""
+        return next((node for node in self.front(unit) if isinstance(node, Gate)), None)
 
     def front(self, unit: Unit) -> list[Node]:
         """What stands between a unit and the width converter that leads to its first port."""
@@ -105,23 +157,15 @@ class Plan:
         return unit.latency + sum(node.latency for node in self.front(unit)
                                   if isinstance(node, Spread))
 
-    def behind(self, unit: Unit) -> list[Node]:
-        """What leads from a unit to those that read it: queues, width converters, buffers."""
-        found: list[Node] = [unit]
-        for node in self.nodes[self.nodes.index(unit):]:
-            if isinstance(node, (Queue, Converter, Ring, Skid)) \
-                    and any(node.reads == (before.name,) for before in found):
-                found.append(node)
-        return found[1:]
-
     def converter(self, unit: Unit) -> Converter:
         """The width converter that leads to a unit's first port."""
         node = self[[*self.front(unit), unit][0].reads[0]]
         assert isinstance(node, Converter)
         return node
 
-    def followed(self) -> Iterator[Node]:
-        """The nodes in the order of the data: each after all that it reads."""
+    def followed(self, *ends: Node) -> Iterator[Node]:
+        """The nodes that lead to ``ends``, or all, in the order of the data: each after all that it
+        reads."""
         done: set[str] = set()
 
         def visit(node: Node) -> Iterator[Node]:
@@ -130,7 +174,7 @@ class Plan:
                 for name in node.reads:
                     yield from visit(self[name])
                 yield node
-        for node in self.nodes:
+        for node in ends or self.nodes:
             yield from visit(node)
 
 
@@ -156,6 +200,11 @@ def _timed(draft: Plan) -> Plan:
             return replace(node, depth=schedule.error_depth)
         return node
     return replace(draft, nodes=tuple(map(deep, draft.nodes)), schedule=schedule)
+
+
+def _ending(n: int, port: int) -> str:
+    """Of the name of what leads to a port of layer ``n``."""
+    return f"{n}" if port == 0 else f"{n}_{port}"
 
 
 class _Draft:
@@ -227,8 +276,9 @@ class _Draft:
         for kind in stage.front:
             node = self._add(kind.before(stage, node.o, name=f"{kind.prefix}{stage.n}",
                                          reads=(node.name,), engines=engines))
-        return self._add(Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines,
-                                    f"layer{stage.n}", stage.reads, stage.layer.is_marked))
+        queues = tuple(f"queue{_ending(*reader)}" for reader in self._readers[stage.n])
+        return self._add(Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines, queues,
+                              stage.reads, stage.layer.is_marked))
 
     def _waits(self, stage: Stage) -> bool:
         """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
@@ -256,7 +306,7 @@ class _Draft:
             self._rounds, tuple(node.o for node in given[1:]), self._waits(stage),
             self._pause(stage), tuple(self._constants(n))))
         for reader, port in self._readers[n]:
-            target, name = self._stages[reader], f"{reader}" if port == 0 else f"{reader}_{port}"
+            target, name = self._stages[reader], _ending(reader, port)
             node: Node = self._nodes[at]
             if not layer.reads_frames:
                 node = self._add(Queue(f"queue{name}", (node.name,), o, o, engines,
@@ -274,7 +324,7 @@ class _Draft:
         """The node that leads to a port of layer ``n``, before what cuts windows."""
         if n == 0:
             return self._nodes[-1]
-        ending = f"{n}" if port == 0 else f"{n}_{port}"
+        ending = _ending(n, port)
         names = {f"gear{ending}", f"buffer{ending}"}
         return [node for node in self._nodes if node.name in names][-1]
 
