@@ -87,7 +87,7 @@ def component(node, contents=None):
                          weights=[each.vote_weights() for each in contents])
         case nodes.AnswerPort():
             return AnswerPort(classes=i.lanes, total_bits=i.element_bits, bus=o.bits)
-    raise TypeError(f"{type(node).__name__} has no component")
+    raise TypeError(f"{node.name}: {type(node).__name__} has no component")
 
 
 def convey(m, source, given, sink, wanted):

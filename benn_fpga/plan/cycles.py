@@ -14,12 +14,12 @@ compare the whole with simulation, cycle by cycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, cycle
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias
 
 from benn_fpga.layers import Window
 from benn_fpga.plan import nodes, processes
@@ -63,9 +63,10 @@ class Schedule:
     queues: Mapping[str, int]
 
 
-def _windows(stage: Stage, i: Channel, outputs: Sequence[Channel], queues: Sequence[Queue],
-             latency: int) -> Process:
+def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
+             queues: Sequence[Queue], latency: int) -> Process:
     """A stage that keeps pixels in a line buffer, and its gate."""
+    i, = inputs
     walk, words, per = Walk(stage.window), stage.words_in, stage.reads_per_word
     part, columns = words // stage.parts, stage.windowed.kernel[1]
     frees = [(stage.words_out - 1) * per + (r * columns + c) * part + part - 1
@@ -113,10 +114,11 @@ def _windows(stage: Stage, i: Channel, outputs: Sequence[Channel], queues: Seque
             o.offered += [start + n for n in gives]
 
 
-def _sliding(stage: Stage, i: Channel, outputs: Sequence[Channel], queues: Sequence[Queue],
-             latency: int) -> Process:
+def _sliding(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
+             queues: Sequence[Queue], latency: int) -> Process:
     """A stage whose window is in registers, and its gate: the next step comes with the last word of
     a window, and a window is read from the cycle after its last step."""
+    i, = inputs
     per, gives = stage.reads_per_word, stage.words_out
     now = last = -1
     n = block = 0
@@ -199,21 +201,30 @@ def _on_grid(stage: Stage, i: Channel, o: Channel) -> Process:
             n += 1
 
 
+_Reader: TypeAlias = Callable[
+    [Stage, Sequence[Channel], Sequence[Channel], Sequence[Queue], int], Process]
+_READERS: dict[type[nodes.Front], _Reader] = {
+    nodes.Tiles: _straight, nodes.LineBuffer: _windows, nodes.SlidingWindow: _sliding}
+
+
+def _reader(stage: Stage) -> _Reader:
+    """The process of a stage that reads pixels: that of the last node which cuts them."""
+    for kind in stage.front:
+        if kind not in _READERS:
+            raise TypeError(f"{kind.__name__} before layer {stage.n} has no process")
+    return _READERS[stage.front[-1]] if stage.front else _straight
+
+
 def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
             queues: Sequence[Queue], latency: int) -> list[Running]:
-    """The processes of a stage that reads pixels."""
-    found: list[Running] = []
+    """The processes of a stage that reads pixels, and of what cuts windows out of them for it."""
+    running: list[Running] = []
     if nodes.Tiles in stage.front and not stage.layer.is_marked:
         i, before = Channel(), inputs[0]
-        found.append((_on_grid(stage, before, i), (before, i)))
+        running.append((_on_grid(stage, before, i), (before, i)))
         inputs = [i]
-    if nodes.LineBuffer in stage.front:
-        process = _windows(stage, inputs[0], outputs, queues, latency)
-    elif nodes.SlidingWindow in stage.front:
-        process = _sliding(stage, inputs[0], outputs, queues, latency)
-    else:
-        process = _straight(stage, inputs, outputs, queues, latency)
-    return [*found, (process, (*inputs, *outputs, *queues))]
+    process = _reader(stage)(stage, inputs, outputs, queues, latency)
+    return [*running, (process, (*inputs, *outputs, *queues))]
 
 
 def _layer(unit: nodes.Unit, i: Channel, o: Channel, latency: int) -> Process:
@@ -293,23 +304,29 @@ class Flow:
 
     def bus(self, frames: int) -> list[int]:
         """Follow frames that come as fast as they are taken; the cycles of all score words."""
-        i = Channel()
-        self._run(processes.source(i, [0] * (frames * self._plan["skid"].i.words)), i)
-        self.guarded = self._add(processes.skid, i)
-        self._offers["encoder"] = self._add(processes.register, self.guarded)
+        entry = self._plan.entry
+        i = self._source([0] * (frames * entry.i.words))
+        self._offers[entry.name] = self._passed(entry, i)
         return self._follow()
 
     def paced(self, frames: int, cycles: int) -> list[int]:
         """... frames, or rounds of them, whose words come evenly to the first layer, each in so
         many cycles."""
-        i, first = Channel(), self._plan.units[0]
-        words = self._plan.converter(first).o.words
-        self._run(processes.source(i, [frame * cycles + n * cycles // words
-                                       for frame in range(frames) for n in range(words)]), i)
-        self._offers["gear0"] = i
-        if not self._is_fused("buffer0"):
-            self._offers["buffer0"] = i
+        first = self._plan.units[0]
+        converter = self._plan.converter(first)
+        words = converter.o.words
+        i = self._source([frame * cycles + n * cycles // words
+                          for frame in range(frames) for n in range(words)])
+        self._offers[converter.name] = i
+        for node in self._plan.front(first):
+            if isinstance(node, nodes.Ring) and not self._is_fused(node):
+                self._offers[node.name] = i  # it does no more than to repeat frames for rounds
         return self._follow()
+
+    def _source(self, planned: Iterable[int]) -> Channel:
+        o = Channel()
+        self._run(processes.source(o, planned), o)
+        return o
 
     def _run(self, process: Process, *shared: Channel | Queue) -> None:
         self._processes.append((process, shared))
@@ -320,38 +337,46 @@ class Flow:
         self._run(process(i, o, *args, **kwargs), i, o)
         return o
 
-    def _is_fused(self, name: str) -> bool:
+    def _is_fused(self, ring: nodes.Ring) -> bool:
         """Whether a ring is followed together with the unit that reads it, fold by fold."""
-        return any(unit.stage.layer.reads_frames and self._plan.front(unit)[0].name == name
+        return any(unit.stage.layer.reads_frames and ring in self._plan.front(unit)
                    for unit in self._plan.units)
 
     def _follow(self) -> list[int]:
         """Follow the words of what is offered; returns the cycles of all score words."""
-        plan, last = self._plan, self._plan.units[-1]
-        for node in plan.followed():
+        last = self._plan.units[-1]
+        for node in self._plan.followed(last):
             if node.name not in self._offers and node.reads and node.reads[0] in self._offers:
-                self._offers[node.name] = self._passed(node)
+                self._offers[node.name] = self._passed(node, self._offers[node.reads[0]])
         scores = self._offers[last.name]
         self._run(processes.taken_at_once(scores), scores)
         processes.run(self._processes)
         return scores.taken
 
-    def _passed(self, node: nodes.Node) -> Channel:
-        """What ``node`` gives of what those give that it reads."""
-        i = self._offers[node.reads[0]]
+    def _passed(self, node: nodes.Node, i: Channel) -> Channel:
+        """What ``node`` gives, if ``i`` comes to its first port; raises `TypeError` if it is of a
+        kind that nobody follows."""
         match node:
+            case nodes.Skid():
+                return self._add(processes.skid, i)
+            case nodes.Guard():
+                self.guarded = i
+                return i
+            case nodes.Encoder():
+                return self._add(processes.register, i)
             case nodes.Converter():
                 for process, sizes in processes.converters(node.gear):
                     i = self._add(process, i, sizes)
-            case nodes.Skid():
-                i = self._add(processes.skid, i)
-            case nodes.Ring() if not self._is_fused(node.name):
-                i = self._add(processes.ring, i, node.i.words, node.replays)
+                return i
+            case nodes.Ring() if not self._is_fused(node):
+                return self._add(processes.ring, i, node.i.words, node.replays)
             case nodes.Queue():
-                i = self.queues[node.name].o
+                return self.queues[node.name].o
             case nodes.Unit():
-                i = self._unit(node)
-        return i  # of a node that is followed with its unit
+                return self._unit(node)
+            case nodes.Ring() | nodes.Front() | nodes.Gate() | nodes.Fork() | nodes.Spread():
+                return i  # followed with the unit
+        raise TypeError(f"{node.name}: {type(node).__name__} has no process")
 
     def _unit(self, unit: nodes.Unit) -> Channel:
         """A unit, and what is followed with it."""
@@ -382,8 +407,9 @@ def supplies(plan: Plan) -> list[tuple[Gear, int] | None]:
     found: list[tuple[Gear, int] | None] = []
     for unit in plan.units:
         converter = plan.converter(unit)
-        ring = converter.engines == 0 and plan.rounds > 1
-        found.append(None if ring else (converter.gear, converter.turns))
+        kept = plan.rounds > 1 and any(isinstance(node, nodes.Ring) and not node.engines
+                                       for node in plan.front(unit))
+        found.append(None if kept else (converter.gear, converter.turns))
     return found
 
 
@@ -397,7 +423,7 @@ def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
     fed = turns * found.cycles
     if stage.layer.reads_frames:
         return max(stage.reads, fed)
-    if not {nodes.LineBuffer, nodes.SlidingWindow}.intersection(stage.front):
+    if _reader(stage) is _straight:
         return max(stage.pixels_in * stage.words_in, fed)
     layer = stage.windowed
     # Rows of windows at either edge, which reach into the padding, and more than fill the buffer;
@@ -431,23 +457,22 @@ def _alone(stage: Stage, found: Gear, turns: int) -> int:
 def schedule(plan: Plan) -> Schedule:
     """The :class:`Schedule` of a plan; depths of queues in the plan are not looked at."""
     rounds, fed = plan.rounds, supplies(plan)
-    busy = {"input": plan["skid"].i.words}
+    busy = {"input": plan.entry.i.words}
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
     for unit, supply in zip(plan.units, fed, strict=True):
         busy[unit.name] = rounds * alone(unit.stage, supply)
         held += 4 + -(-plan.latency(unit) // busy[unit.name])  # two in the buffer, two converted
     beats = plan.units[-1].o.words
-    voting = sum(node.latency for node in plan.nodes
-                 if isinstance(node, (nodes.HardVote, nodes.Voter)))
+    voting = sum(node.latency for node in (*plan.votes, plan.voter))
     held += -(-voting // (rounds * beats))
-    busy["answer"] = plan["port"].o.words
+    busy["answer"] = plan.port.o.words
     cycles = max(busy.values())
     depths = _depths(plan, cycles)
     flow = Flow(plan, depths)
     scores = flow.bus(1)
     # The first answer may be known before its frame has come in whole; it waits for the error flag.
     voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
-    return Schedule(MappingProxyType(busy), cycles, voted + plan["port"].latency,
+    return Schedule(MappingProxyType(busy), cycles, voted + plan.port.latency,
                     sum(unit.engines * unit.lanes for unit in plan.units),
                     sum(unit.engines * unit.gates for unit in plan.units),
                     held, MappingProxyType(depths))

@@ -54,10 +54,10 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
             "latency_cycles": schedule.latency_cycles,
             "stages": dict(schedule.stages),
         },
-        "frame": {"bytes": model.encoder.values, "beats": design["skid"].i.words},
+        "frame": {"bytes": model.encoder.values, "beats": design.entry.i.words},
         "answer": {
             "bytes": answer.answer_size(model.classes),
-            "beats": design["port"].o.words,
+            "beats": design.port.o.words,
             "fields": answer.describe(model.classes),
         },
         "bit_order": [line.strip() for line in (bits.__doc__ or "").splitlines()],

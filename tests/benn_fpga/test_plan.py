@@ -1,10 +1,19 @@
+# amaranth: UnusedElaboratable=no
 """The plan with itself; tests/hw compares it with the gateware."""
+
+from dataclasses import dataclass, replace
 
 import pytest
 
 import designs
+from benn_fpga.hw.member import Member
+from benn_fpga.layers import Conv
 from benn_fpga.plan import nodes
+from benn_fpga.plan.cycles import Flow, alone
+from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import plan
+from benn_fpga.plan.stages import Stage
+from benn_fpga.spec import Fold
 
 
 @pytest.mark.parametrize("name", designs.CASES)
@@ -24,3 +33,36 @@ def test_every_node_is_in_one_part(name):
     assert {node.name for layer in design.layers for node in layer} == {
         node.name for node in design.engine}
     assert {node.engines for node in design.engine + design.votes} == {design.parallel}
+
+
+@dataclass(frozen=True)
+class Strange(nodes.Node):
+    """A kind that nobody knows."""
+
+
+def with_strange(design):
+    """``design`` with a strange node before the width converter of layer 1."""
+    gear = design["gear1"]
+    strange = Strange("strange1", gear.reads, gear.i, gear.i, gear.engines)
+    behind = replace(gear, reads=("strange1",))
+    return replace(design, nodes=tuple(part for node in design.nodes for part in (
+        (strange, behind) if node is gear else (node,))))
+
+
+@pytest.mark.parametrize("name", designs.CASES)
+def test_a_strange_node_is_not_passed_over(name):
+    model, folding = designs.case(name)
+    design = with_strange(plan(model, folding))
+    with pytest.raises(TypeError, match=r"^strange1: Strange has no process$"):
+        Flow(design).bus(1)
+    with pytest.raises(TypeError, match=r"^strange1: Strange has no component$"):
+        Member(plan=design, contents=Contents(model, folding, 0))
+
+
+def test_a_strange_front_is_not_passed_over():
+    class Layer(Conv):
+        def front(self, fold):
+            return (nodes.Tiles, nodes.Front)
+
+    with pytest.raises(TypeError, match=r"^Front before layer 4 has no process$"):
+        alone(Stage(4, Layer((3, 3, 1), (1, 1), outputs=2), Fold(1, 1)))

@@ -13,6 +13,7 @@ import rtl
 from benn_fpga.hw.assembly import component
 from benn_fpga.hw.ensemble import Ensemble, feed
 from benn_fpga.hw.member import Member
+from benn_fpga.plan import nodes
 from benn_fpga.plan.cycles import Flow
 from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import plan
@@ -24,15 +25,16 @@ class Engine(wiring.Component):
     def __init__(self, plan, contents):
         self._plan, self._contents = plan, contents
         self._member = Member(plan=plan, contents=contents)
-        super().__init__({"i": In(stream.Signature(plan["gear0"].o.bits)),
+        super().__init__({"i": In(stream.Signature(plan.converter(plan.units[0]).o.bits)),
                           "o": Out(self._member.o.signature)})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.member = member = self._member
-        front = [node for node in self._plan.front(self._plan.units[0]) if node.name != "buffer0"]
+        first = self._plan.units[0]
+        front = [node for node in self._plan.front(first) if not isinstance(node, nodes.Ring)]
         parts = {node.name: component(node, [self._contents]) for node in front}
-        given = {name: wiring.flipped(self.i) for name in ("gear0", "buffer0")}
+        given = {front[0].reads[0]: wiring.flipped(self.i)}
         feed(m, self._plan, front, parts, given, [member])
         wiring.connect(m, member.o, wiring.flipped(self.o))
         return m
@@ -41,7 +43,8 @@ class Engine(wiring.Component):
 def check_paced(model, folding):
     """Frames whose words come evenly: each score comes in its cycle, and every queue gets full."""
     design = plan(model, folding)
-    timing, rounds, words = design.schedule, design.rounds, design["gear0"].o.words
+    timing, rounds = design.schedule, design.rounds
+    words = design.converter(design.units[0]).o.words
     cycles = timing.cycles_per_frame // rounds
     frames = rounds * timing.latency_cycles // timing.cycles_per_frame + 4
     scores = Flow(design, timing.queues).paced(frames, cycles)
