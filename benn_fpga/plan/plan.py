@@ -2,8 +2,9 @@
 
 ::
 
-    skid -> guard -> encoder -> gear0 -> [buffer0] -> [tiles0] -> [window0] -> [gate0] -> fork, read
-                                                                                            |
+    skid -> guard -> encoder -> gear0 -> [buffer0] -> [tiles0, skid0] -> [window0] -> [gate0] ->
+        fork or read
+            |
       in every engine: layer0 -> [queue1] -> gear1 -> [buffer1] -> ... -> [gate1] -> layer1 -> ...
                                                                                             |
                                                                       [hard] -> voter -> port
@@ -34,6 +35,7 @@ from benn_fpga.plan.nodes import (
     Node,
     Queue,
     Skid,
+    SlidingWindow,
     Spread,
     Stream,
     Unit,
@@ -274,6 +276,12 @@ class _Draft:
     def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
         for kind in stage.front:
+            # The ready of a window of registers depends on that of its gate, so on the room in the
+            # queues of its unit. In an engine this goes back to the queue before it and no further,
+            # behind a ring to that; but from the first layer it would go on through converter,
+            # encoder and guard to the bus.
+            if kind is SlidingWindow and not engines and isinstance(node, Converter):
+                node = self._add(Skid(f"skid{stage.n}", (node.name,), node.o, node.o, engines))
             node = self._add(kind.before(stage, node.o, name=f"{kind.prefix}{stage.n}",
                                          reads=(node.name,), engines=engines))
         queues = tuple(f"queue{_ending(*reader)}" for reader in self._readers[stage.n])

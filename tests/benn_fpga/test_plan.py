@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import designs
+import draw
 from benn_fpga.hw.member import Member
 from benn_fpga.layers import Conv
 from benn_fpga.plan import nodes
@@ -33,6 +34,15 @@ def test_every_node_is_in_one_part(name):
     assert {node.name for layer in design.layers for node in layer} == {
         node.name for node in design.engine}
     assert {node.engines for node in design.engine + design.votes} == {design.parallel}
+
+
+@pytest.mark.parametrize(("members", "kind"), [(1, nodes.Skid), (2, nodes.Ring)])
+def test_room_in_queues_is_not_asked_for_at_the_bus(members, kind):
+    """What cuts ready precedes a first layer with a window of registers."""
+    design = plan(*draw.registers(members))
+    before, window, *_ = design.front(design.units[0])
+    assert (type(before), type(window)) == (kind, nodes.SlidingWindow)
+    assert [type(design.front(unit)[0]) for unit in design.units[1:3]] == [nodes.SlidingWindow] * 2
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,10 @@ def test_residual():
     check_paced(*draw.residual())
 
 
-def test_window_of_registers():
-    check_paced(*draw.registers())
+@pytest.mark.parametrize("members", [1, 2])
+def test_window_of_registers(members):
+    """Behind a skid, or behind the ring that repeats frames for rounds."""
+    check_paced(*draw.registers(members))
 
 
 RESIDUAL = draw.residual()
