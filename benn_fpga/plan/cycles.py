@@ -18,19 +18,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, cycle
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias
 
 from benn_fpga.layers import Window
 from benn_fpga.plan import nodes, processes
 from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.latency import FLAG_LATENCY
+from benn_fpga.plan.numbers import Numbers
 from benn_fpga.plan.processes import Channel, Process, Queue, Running
 from benn_fpga.plan.stages import Stage
 from benn_fpga.plan.widths import Gear
 
 if TYPE_CHECKING:
-    from benn_fpga.plan.plan import Plan
+    from benn_fpga.plan.plan import Draft
 
 __all__ = ["Flow", "Schedule", "alone", "schedule", "supplies"]
 
@@ -54,13 +54,13 @@ class Schedule:
     queues : depth in pixels of every queue, by its name
     """
 
-    stages: Mapping[str, int]
+    stages: Numbers
     cycles_per_frame: int
     latency_cycles: int
     xnor_lanes: int
     xnor_gates: int
     error_depth: int
-    queues: Mapping[str, int]
+    queues: Numbers
 
 
 def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
@@ -294,7 +294,7 @@ class Flow:
     queues : the :class:`~benn_fpga.plan.processes.Queue` of every queue, by name
     """
 
-    def __init__(self, plan: Plan, depths: Mapping[str, int] | None = None) -> None:
+    def __init__(self, plan: Draft, depths: Mapping[str, int] | None = None) -> None:
         self._plan = plan
         self._depths = depths
         self._processes: list[Running] = []
@@ -401,7 +401,7 @@ class Flow:
         return outputs[0]
 
 
-def supplies(plan: Plan) -> list[tuple[Gear, int] | None]:
+def supplies(plan: Draft) -> list[tuple[Gear, int] | None]:
     """Per unit, the (:class:`Gear`, how often a frame it turns) that brings its first port; None
     if it reads a ring of whole frames, since members run in turn."""
     found: list[tuple[Gear, int] | None] = []
@@ -454,8 +454,8 @@ def _alone(stage: Stage, found: Gear, turns: int) -> int:
     return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]
 
 
-def schedule(plan: Plan) -> Schedule:
-    """The :class:`Schedule` of a plan; depths of queues in the plan are not looked at."""
+def schedule(plan: Draft) -> Schedule:
+    """The :class:`Schedule` of a plan whose depths are not known yet; it says them."""
     rounds, fed = plan.rounds, supplies(plan)
     busy = {"input": plan.entry.i.words}
     held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
@@ -472,13 +472,13 @@ def schedule(plan: Plan) -> Schedule:
     scores = flow.bus(1)
     # The first answer may be known before its frame has come in whole; it waits for the error flag.
     voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
-    return Schedule(MappingProxyType(busy), cycles, voted + plan.port.latency,
+    return Schedule(Numbers(busy), cycles, voted + plan.port.latency,
                     sum(unit.engines * unit.lanes for unit in plan.units),
                     sum(unit.engines * unit.gates for unit in plan.units),
-                    held, MappingProxyType(depths))
+                    held, Numbers(depths))
 
 
-def _depths(plan: Plan, cycles: int) -> dict[str, int]:
+def _depths(plan: Draft, cycles: int) -> dict[str, int]:
     """Depth, in pixels, of every queue, if frames take so many cycles.
 
     It is what a stream of frames needs whose words come evenly.

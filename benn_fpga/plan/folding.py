@@ -59,9 +59,7 @@ def _lanes(model: Ensemble, folding: Folding) -> int:
 def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
     """Which of the slowest stages of a design bounds it: a bus, else a layer that cannot be
     faster, else any; and whether another folding of that stage would be faster."""
-    schedule = plan(model, folding).schedule
-    assert schedule is not None
-    busy = schedule.stages
+    busy = plan(model, folding).schedule.stages
     most = [name for name, cycles in busy.items() if cycles == max(busy.values())]
     fixed = [name for name in most if name in ("input", "answer")] + [
         f"layer{n}" for n, (layer, fold) in

@@ -19,7 +19,6 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
     """The manifest of a design, but for what is known only after generation."""
     design = plan(model, folding)
     schedule = design.schedule
-    assert schedule is not None
     return {
         "format": "benn-design",
         "version": 2,

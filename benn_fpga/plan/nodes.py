@@ -113,6 +113,12 @@ class _Where(TypedDict):
     engines: int
 
 
+def _known(node: Node, depth: int | None) -> int:
+    if depth is None:
+        raise ValueError(f"{node.name} has no depth yet: it is that of a draft; plan() finds it")
+    return depth
+
+
 @dataclass(frozen=True)
 class Skid(Node):
     """Two registers that cut the path of ``ready``."""
@@ -126,14 +132,14 @@ class Skid(Node):
 
 @dataclass(frozen=True)
 class Guard(Node):
-    """Checks the length of frames; ``depth`` error flags are queued, None if not known yet."""
+    """Checks the length of frames; ``depth`` error flags are queued, None in a draft."""
 
     size: int
     depth: int | None
 
     @property
     def memories(self) -> dict[str, Memory]:
-        return {"errors": Memory((self.depth or 1) - 1, 1)}  # and a register behind it
+        return {"errors": Memory(_known(self, self.depth) - 1, 1)}  # and a register behind it
 
 
 @dataclass(frozen=True)
@@ -332,7 +338,7 @@ class Unit(Node):
 
 @dataclass(frozen=True)
 class Queue(Node):
-    """``depth`` pixels of ``count`` words, each reserved beforehand; None if not known yet."""
+    """``depth`` pixels of ``count`` words, each reserved beforehand; None in a draft."""
 
     count: int
     depth: int | None
@@ -341,7 +347,7 @@ class Queue(Node):
 
     @property
     def memories(self) -> dict[str, Memory]:
-        return {"memory": Memory(self.count * (self.depth or 0), self.i.bits)}
+        return {"memory": Memory(self.count * _known(self, self.depth), self.i.bits)}
 
 
 @dataclass(frozen=True)

@@ -46,26 +46,24 @@ from benn_fpga.plan.stages import Stage
 from benn_fpga.plan.widths import gear
 from benn_fpga.spec import Ensemble, Folding, sources
 
-__all__ = ["Plan", "draft", "plan"]
+__all__ = ["Draft", "Plan", "draft", "plan"]
 
 N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A design: its nodes, and how often they run.
+class Draft:
+    """A design whose timing is not known: its nodes, of which queues have no depth, so no size.
 
     Members
     -------
-    nodes : layer by layer the unit, then what stands before it, then what leads to its readers
+    nodes : layer by layer the unit, then what precedes it, then what leads to its readers
     parallel, rounds : engines side by side, and members that each runs in turn
-    schedule : its timing, None while that is being found
     """
 
     nodes: tuple[Node, ...]
     parallel: int
     rounds: int
-    schedule: Schedule | None = None
 
     @cached_property
     def _by_name(self) -> dict[str, Node]:
@@ -180,18 +178,25 @@ class Plan:
             yield from visit(node)
 
 
+@dataclass(frozen=True)
+class Plan(Draft):
+    """A design: its nodes, how often they run, and its ``schedule``."""
+
+    schedule: Schedule
+
+
 def plan(model: Ensemble, folding: Folding) -> Plan:
     """The :class:`Plan` of ``model`` folded by ``folding``; the last ones are kept."""
     return _timed(draft(model, folding))
 
 
-def draft(model: Ensemble, folding: Folding) -> Plan:
-    """A plan without schedule, in which the depths of queues are not known yet."""
-    return _Draft(model, folding.check(model)).plan()
+def draft(model: Ensemble, folding: Folding) -> Draft:
+    """The :class:`Draft` of it, which takes no time to make."""
+    return _Drafter(model, folding.check(model)).draft()
 
 
 @lru_cache(maxsize=8)  # those of large networks take seconds
-def _timed(draft: Plan) -> Plan:
+def _timed(draft: Draft) -> Plan:
     """``draft`` with its schedule, and with the depths of queues that this says."""
     schedule = cycles.schedule(draft)
 
@@ -201,7 +206,7 @@ def _timed(draft: Plan) -> Plan:
         if isinstance(node, Guard):
             return replace(node, depth=schedule.error_depth)
         return node
-    return replace(draft, nodes=tuple(map(deep, draft.nodes)), schedule=schedule)
+    return Plan(tuple(map(deep, draft.nodes)), draft.parallel, draft.rounds, schedule)
 
 
 def _ending(n: int, port: int) -> str:
@@ -209,8 +214,8 @@ def _ending(n: int, port: int) -> str:
     return f"{n}" if port == 0 else f"{n}_{port}"
 
 
-class _Draft:
-    """Builds the nodes of a plan."""
+class _Drafter:
+    """Builds the nodes of a design."""
 
     def __init__(self, model: Ensemble, folding: Folding) -> None:
         self._model = model
@@ -230,12 +235,12 @@ class _Draft:
                 self._readers[source].append((n, port))
         self._nodes: list[Node] = []
 
-    def plan(self) -> Plan:
+    def draft(self) -> Draft:
         self._input()
         for stage in self._stages:
             self._layer(stage)
         self._vote()
-        return Plan(tuple(self._nodes), self._folding.parallel, self._rounds)
+        return Draft(tuple(self._nodes), self._folding.parallel, self._rounds)
 
     def _add(self, node: N) -> N:
         self._nodes.append(node)
