@@ -37,7 +37,7 @@ from benn_fpga import bits
 from benn_fpga.checks import whole
 from benn_fpga.errors import BennError
 from benn_fpga.plan import latency
-from benn_fpga.plan.nodes import Front, LineBuffer, Memory, SlidingWindow, Tiles, Unit
+from benn_fpga.plan.nodes import Front, LineBuffer, Marks, Memory, SlidingWindow, Tiles, Unit
 
 if TYPE_CHECKING:
     from benn_fpga.spec import Fold
@@ -191,9 +191,9 @@ class Layer(ABC):
         return 0
 
     @property
-    def marks(self) -> str:
-        """What its unit must know of a word, as in :class:`~benn_fpga.plan.nodes.Stream`."""
-        return ""
+    def marks(self) -> Marks:
+        """What its unit must know of a word."""
+        return Marks.NONE
 
     @property
     def is_marked(self) -> bool:
@@ -499,8 +499,8 @@ class _Pool(Window):
         return self.grid[1] * (self.channels // lanes) if self.is_tiled else 1
 
     @property
-    def marks(self) -> str:
-        return "tile" if self.is_tiled else "tap"
+    def marks(self) -> Marks:
+        return Marks.TILE if self.is_tiled else Marks.TAP
 
     @property
     def is_marked(self) -> bool:

@@ -32,11 +32,11 @@ UNITS = {
 def payload(words):
     """Shape of the payload of a plan's stream."""
     match words.marks:
-        case "beat":
+        case nodes.Marks.BEAT:
             return beat_layout(words.lanes)
-        case "tap":
+        case nodes.Marks.TAP:
             return tap_layout(words.bits)
-        case "tile":
+        case nodes.Marks.TILE:
             return tile_layout(words.bits, words.places)
     return unsigned(words.bits)
 
@@ -93,10 +93,11 @@ def component(node, contents=None):
 def convey(m, source, given, sink, wanted):
     """Connect two streams of the plan, without the marks that the sink does not want; a word
     without a mark is a tap in the image."""
-    word = source.p.data if given.marks else source.payload
-    if given.marks == wanted.marks:
+    none = nodes.Marks.NONE
+    word = source.payload if given.marks is none else source.p.data
+    if given.marks is wanted.marks:
         m.d.comb += sink.payload.eq(source.payload)
-    elif not wanted.marks:
+    elif wanted.marks is none:
         m.d.comb += sink.payload.eq(word)
     else:
         m.d.comb += [sink.p.data.eq(word), sink.p.inside.eq(1)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack
 
 from benn_fpga.plan import latency
@@ -19,22 +20,30 @@ if TYPE_CHECKING:
     from benn_fpga.plan.stages import Stage
 
 __all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Front", "Gate", "Guard", "HardVote",
-           "LineBuffer", "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow", "Spread",
-           "Stream", "Tiles", "Unit", "Voter", "frame_buffer"]
+           "LineBuffer", "Marks", "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow",
+           "Spread", "Stream", "Tiles", "Unit", "Voter", "frame_buffer"]
+
+
+class Marks(Enum):
+    """What goes with every word of a stream."""
+
+    NONE = "nothing"
+    TAP = "whether it is in the image"
+    TILE = "where it is in its window, and which partial result it belongs to"
+    BEAT = "keep and last of the bus"
 
 
 @dataclass(frozen=True)
 class Stream:
     """``words`` per frame of ``lanes`` elements of ``element_bits`` each.
 
-    ``marks`` go with a word: ``tap`` says whether it is in the image, ``tile`` where it is in its
-    window and in which of ``places`` its partial result is, ``beat`` is keep and last of the bus.
+    ``marks`` go with every word; those of tiles name one of ``places`` partial results.
     """
 
     words: int
     lanes: int
     element_bits: int
-    marks: str = ""
+    marks: Marks = Marks.NONE
     places: int = 1
 
     @property
@@ -218,7 +227,7 @@ class Tiles(Front):
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
         layer = stage.windowed
-        o = replace(i, words=layer.covered * stage.words_in, marks="tile",
+        o = replace(i, words=layer.covered * stage.words_in, marks=Marks.TILE,
                     places=layer.grid[1] * stage.words_in)
         return cls(i=i, o=o, stage=stage, **where)
 
@@ -233,8 +242,8 @@ class LineBuffer(Front):
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
-        i = replace(i, marks="", places=1)
-        o = replace(i, words=stage.pixels_out * stage.reads, marks="tap")
+        i = replace(i, marks=Marks.NONE, places=1)
+        o = replace(i, words=stage.pixels_out * stage.reads, marks=Marks.TAP)
         return cls(i=i, o=o, stage=stage, **where)
 
     @property

@@ -32,6 +32,7 @@ from benn_fpga.plan.nodes import (
     Gate,
     Guard,
     HardVote,
+    Marks,
     Node,
     Queue,
     Skid,
@@ -254,10 +255,10 @@ class _Drafter:
     def _input(self) -> None:
         """What all engines share, from the bus to the first unit."""
         encoder, lanes, first = self._model.encoder, self._folding.bus // 8, self._stages[0]
-        bus = Stream(encoder.beats(self._folding.bus), lanes, 8, "beat")
-        beat, encoded = replace(bus, marks=""), replace(
+        bus = Stream(encoder.beats(self._folding.bus), lanes, 8, Marks.BEAT)
+        beat, encoded = replace(bus, marks=Marks.NONE), replace(
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
-            marks="")
+            marks=Marks.NONE)
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
         self._add(Skid("skid", (), bus, bus, 0))
         self._add(Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
@@ -303,7 +304,7 @@ class _Drafter:
     def _read(self, stage: Stage, given: Stream) -> Stream:
         """What the unit of a stage reads of the words ``given``."""
         marks = stage.layer.marks
-        return replace(given, marks=marks, places=given.places if marks == "tile" else 1)
+        return replace(given, marks=marks, places=given.places if marks is Marks.TILE else 1)
 
     def _layer(self, stage: Stage) -> None:
         """A unit, what stands before it in its engine, and what leads to its readers."""
@@ -374,4 +375,4 @@ class _Drafter:
                                       self._rounds))
         beats = answer_beats(model.classes, self._folding.bus)
         self._add(AnswerPort("port", (voter.name, "guard"), answer, Stream(
-            beats, self._folding.bus // 8, 8, "beat"), 0))
+            beats, self._folding.bus // 8, 8, Marks.BEAT), 0))
