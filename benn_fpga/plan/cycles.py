@@ -14,7 +14,7 @@ compare the whole with simulation, cycle by cycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, cycle
@@ -63,6 +63,22 @@ class Schedule:
     queues: Numbers
 
 
+def _reserve(queues: Sequence[Queue], block: int, now: int,
+             meanwhile: Callable[[], None] = lambda: None) -> Generator[None, None, int]:
+    """Reserve a place for ``block`` in all queues at once; returns the cycle, ``now`` or later.
+
+    ``meanwhile`` runs whenever another process may have gone on.
+    """
+    for queue in queues:
+        while (room := queue.room(block)) is None:
+            yield
+            meanwhile()
+        now = max(now, room)
+    for queue in queues:
+        queue.starts.append(now)
+    return now
+
+
 def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
              queues: Sequence[Queue], latency: int) -> Process:
     """A stage that keeps pixels in a line buffer, and its gate."""
@@ -98,14 +114,7 @@ def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
             yield
             fill()
         got = max(last, whole[gone + step.need - 1] + 1)
-        start = max(got + 1, start + reads)
-        for queue in queues:
-            while (room := queue.room(block)) is None:
-                yield
-                fill()
-            start = max(start, room)
-        for queue in queues:
-            queue.starts.append(start)
+        start = yield from _reserve(queues, block, max(got + 1, start + reads), fill)
         word = frees[2 if step.ends_frame else 1 if step.ends_row else 0]
         freed += [start + word - 1 if word else got] * step.free
         gone += step.free
@@ -131,13 +140,7 @@ def _sliding(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
             i.taken.append(now)
             n += 1
         if completes:
-            start = now + 1
-            for queue in queues:
-                while (room := queue.room(block)) is None:
-                    yield
-                start = max(start, room)
-            for queue in queues:
-                queue.starts.append(start)
+            start = yield from _reserve(queues, block, now + 1)
             block += 1
             last = start + stage.reads - 1
             for o in outputs:
@@ -158,12 +161,7 @@ def _straight(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel
                     yield
                 taken = max(taken, i.offered[n])
             if gives and word == 0:
-                for queue in queues:
-                    while (room := queue.room(block)) is None:
-                        yield
-                    taken = max(taken, room)
-                for queue in queues:
-                    queue.starts.append(taken)
+                taken = yield from _reserve(queues, block, taken)
                 block += 1
             for i in inputs:
                 i.taken.append(taken)
