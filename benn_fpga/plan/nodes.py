@@ -105,7 +105,8 @@ class Node:
 
     @property
     def register_bits(self) -> int:
-        """Registers that hold words, beside pipelines."""
+        """Registers that hold words, without their marks: not those of pipelines, of which the
+        latency speaks, nor those behind memories."""
         return 0
 
     @property
@@ -165,6 +166,11 @@ class Encoder(Node):
         if self.threshold_words < 2:
             return {}
         return {"thresholds": Memory(self.threshold_words, self.threshold_bits, constant=True)}
+
+    @property
+    def register_bits(self) -> int:
+        """The word that leaves. The thresholds of the next are in the memory's own register."""
+        return self.o.bits
 
 
 @dataclass(frozen=True)
@@ -299,6 +305,10 @@ class Spread(Node):
     """A register that leads every word to all engines at once; they never stop."""
 
     latency = 1
+
+    @property
+    def register_bits(self) -> int:
+        return self.o.bits
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,15 @@ def test_a_draft_has_no_sizes(name):
         draft(*draw.residual())[name].memories  # noqa: B018  (it raises)
 
 
+def test_registers_that_hold_words():
+    """Bits: skids two words, converters what they collect and emit, windows their taps."""
+    design = plan(*draw.registers(1))
+    assert {node.name: node.register_bits for node in design.nodes if node.register_bits} == {
+        "skid": 2 * 16, "encoder": 2 * 3, "gear0": 2 * 3, "skid0": 2 * 3, "window0": 9 * 3,
+        "read": 9 * 3, "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2,
+        "gear3": 8, "buffer3": 2 * 8, "port": (10 + 2) * 16}
+
+
 def test_numbers():
     numbers = Numbers([("b", 2), ("a", 1)])
     assert (list(numbers), len(numbers), numbers["a"]) == (["b", "a"], 2, 1)
