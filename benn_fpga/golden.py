@@ -213,7 +213,7 @@ def vote(model, scores):
 def run(model: Ensemble, x: npt.ArrayLike, trace: bool = False) -> Result:
     """Run the ensemble on raw values ``x`` (frames, ...); ``trace`` keeps every intermediate."""
     x = check_input(model.encoder, x)
-    step = max(1, _CHUNK_VALUES // max(map(_footprint, model.layers)))
+    step = max(1, _CHUNK_VALUES // max(layer.elements_read for layer in model.layers))
     parts = [_part(model, x[at:at + step], trace) for at in range(0, max(1, len(x)), step)]
     encoded, scores, hidden = zip(*parts, strict=True)
     scores = np.concatenate(scores)
@@ -225,11 +225,6 @@ def run(model: Ensemble, x: npt.ArrayLike, trace: bool = False) -> Result:
     members = (zip(*member, strict=True) for member in zip(*hidden, strict=True))
     return replace(found, encoded=np.concatenate(encoded), activations=tuple(
         tuple(map(np.concatenate, layers)) for layers in members))
-
-
-def _footprint(layer):
-    """Elements of a frame that the layer has in hand at once."""
-    return getattr(layer, "positions", 1) * getattr(layer, "taps", 1) * layer.input_shape[-1]
 
 
 def _part(model, x, trace):

@@ -117,6 +117,16 @@ class Layer(ABC):
         return 0
 
     @property
+    def weight_bits(self) -> int:
+        """Bits of a weight, 0 if it has none."""
+        return 0
+
+    @property
+    def elements_read(self) -> int:
+        """Elements of a frame that it reads, each as often as it is in a window."""
+        return math.prod(self.input_shape)
+
+    @property
     def foldable(self) -> tuple[tuple[int, str], tuple[int, str]]:
         """What PE must divide, and what SIMD must, each with its name."""
         return (self.output_shape[-1], "channels"), (1, "inputs")
@@ -392,6 +402,10 @@ class Window(_Image):
     def positions(self) -> int:
         """Number of windows."""
         return math.prod(self.grid)
+
+    @property
+    def elements_read(self) -> int:
+        return self.positions * self.taps * self.channels
 
     @property
     def spacing(self) -> tuple[int, int]:

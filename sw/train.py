@@ -13,7 +13,7 @@ import torch
 import benn_fpga
 from benn_fpga import nets, presets
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_SUM, Dense
+from benn_fpga.layers import MAX_SUM
 from benn_fpga.presets import BOOSTS, FLOATS
 from benn_fpga.progress import bar
 from benn_fpga.raw import Inputs
@@ -144,7 +144,7 @@ def _together(settings, layers):
 
 
 def _dense(layers):
-    return all(isinstance(layer, Dense) for layer in layers)
+    return all(layer.reads_frames for layer in layers)
 
 
 def _most_votes(kind, coder, layers, settings):

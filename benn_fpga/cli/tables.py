@@ -76,7 +76,7 @@ def info(model, data):
     """Of a model file, of which ``info`` gives ``data``."""
     last = len(model.layers) - 1
     layers = [(n, layer.kind, _shape(layer.input_shape), _shape(layer.output_shape),
-               layer.input_bits or "integers", getattr(layer, "weight_bits", ""),
+               layer.input_bits or "integers", layer.weight_bits or "",
                layer.output_bits or ("scores" if n == last else "integers"),
                f"{layer.stored_bits:,}")
               for n, layer in enumerate(model.layers)]

@@ -244,3 +244,15 @@ def test_wrong_foldings(n, fold, message):
     with pytest.raises(BennError) as caught:
         Folding.from_json({"layers": folds}).check(residual())
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("layer", "read", "weight_bits"), [
+    (Dense(6, 2, 3), 6, 3),
+    (Conv((4, 4, 6), (3, 2), 1, 1, outputs=2, weight_bits=2, groups=2), 4 * 5 * 6 * 6, 2),
+    (MaxPool((5, 4, 3), (2, 2), 2), 2 * 2 * 4 * 3, 0),
+    (SumPool((5, 4, 3), (1, 1), output_bits=1), 5 * 4 * 3, 0),
+    (Scale((5, 4, 3), 4, 8), 5 * 4 * 3, 0),
+    (Add((5, 4, 3), other=1), 5 * 4 * 3, 0),
+])
+def test_what_it_reads_of_a_frame(layer, read, weight_bits):
+    assert (layer.elements_read, layer.weight_bits) == (read, weight_bits)
