@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.assembly import component, connect, convey, payload
 from benn_fpga.hw.member import Member
-from benn_fpga.plan import nodes
+from benn_fpga.plan import names, nodes
 from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import plan
 
@@ -68,7 +68,7 @@ class Ensemble(wiring.Component):
         shared = {node.name: component(node, contents) for node in plan.nodes if not node.engines}
         skid, guard, voter, port = (shared[node.name] for node in (
             plan.entry, plan.guard, plan.voter, plan.port))
-        m.submodules.skid = skid
+        m.submodules[plan.entry.name] = skid
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
             skid.i.p.keep.eq(self.s_axis_tkeep),
@@ -78,9 +78,9 @@ class Ensemble(wiring.Component):
         ]
         feed(m, plan, plan.lead[1:], shared, {}, members)
 
-        m.submodules.voter = voter
+        m.submodules[plan.voter.name] = voter
         for n, member in enumerate(members):
-            m.submodules[f"member{n}"] = member
+            m.submodules[names.engine(n)] = member
             votes = member.o
             for node in plan.votes:
                 m.submodules[f"{node.name}{n}"] = vote = component(node)
@@ -88,7 +88,7 @@ class Ensemble(wiring.Component):
                 votes = vote.o
             wiring.connect(m, votes, voter.i[n])
 
-        m.submodules.port = port
+        m.submodules[plan.port.name] = port
         wiring.connect(m, voter.o, port.i)
         wiring.connect(m, guard.error, port.error)
         m.d.comb += [
@@ -118,7 +118,7 @@ def feed(m, plan, chosen, parts, given, members):
         m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
         m.d.comb += [member.take.eq(gate.take) for member in members]
     if isinstance(last, nodes.Fork):
-        m.submodules.fork = fork = parts[last.name]
+        m.submodules[last.name] = fork = parts[last.name]
         convey(m, source, last.i, fork.i, last.o)
         for member, o in zip(members, fork.o, strict=True):
             wiring.connect(m, o, member.i)

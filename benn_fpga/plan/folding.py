@@ -59,12 +59,13 @@ def _lanes(model: Ensemble, folding: Folding) -> int:
 def bottleneck(model: Ensemble, folding: Folding) -> tuple[str, bool]:
     """Which of the slowest stages of a design bounds it: a bus, else a layer that cannot be
     faster, else any; and whether another folding of that stage would be faster."""
-    busy = plan(model, folding).schedule.stages
+    design = plan(model, folding)
+    busy = design.schedule.stages
     most = [name for name, cycles in busy.items() if cycles == max(busy.values())]
-    fixed = [name for name in most if name in ("input", "answer")] + [
-        f"layer{n}" for n, (layer, fold) in
-        enumerate(zip(model.layers, folding.layers, strict=True))
-        if f"layer{n}" in most and alone(Stage(n, layer, fold)) <= alone(_fastest(n, layer))]
+    stages = {unit.name: unit.stage for unit in design.units}
+    fixed = [name for name in most if name not in stages] + [
+        name for name, stage in stages.items()
+        if name in most and alone(stage) <= alone(_fastest(stage.n, stage.layer))]
     return (fixed[0], False) if fixed else (most[0], True)
 
 

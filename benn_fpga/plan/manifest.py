@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benn_fpga import bits
-from benn_fpga.plan import answer
+from benn_fpga.plan import answer, names
 from benn_fpga.plan.nodes import Memory, Node
 from benn_fpga.plan.plan import Plan, plan
 from benn_fpga.spec import Ensemble, Folding
@@ -60,8 +60,8 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
             "fields": answer.describe(model.classes),
         },
         "bit_order": [line.strip() for line in (bits.__doc__ or "").splitlines()],
-        "taps": [{"member_engine": m, "layer": unit.stage.n, "path": f"member{m}.{unit.name}",
-                  "has_ready": unit.waits}
+        "taps": [{"member_engine": m, "layer": unit.stage.n,
+                  "path": f"{names.engine(m)}.{unit.name}", "has_ready": unit.waits}
                  for m in range(folding.parallel) for unit in design.units],
     }
 

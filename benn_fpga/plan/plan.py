@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
-from benn_fpga.plan import cycles, memories
+from benn_fpga.plan import cycles, memories, names
 from benn_fpga.plan.answer import answer_beats
 from benn_fpga.plan.cycles import Schedule
 from benn_fpga.plan.nodes import (
@@ -210,11 +210,6 @@ def _timed(draft: Draft) -> Plan:
     return Plan(tuple(map(deep, draft.nodes)), draft.parallel, draft.rounds, schedule)
 
 
-def _ending(n: int, port: int) -> str:
-    """Of the name of what leads to a port of layer ``n``."""
-    return f"{n}" if port == 0 else f"{n}_{port}"
-
-
 class _Drafter:
     """Builds the nodes of a design."""
 
@@ -235,6 +230,8 @@ class _Drafter:
             for port, source in enumerate(sources(layer, n)):
                 self._readers[source].append((n, port))
         self._nodes: list[Node] = []
+        # What leads to each port of a layer in its engine, before windows are cut.
+        self._leads: dict[tuple[int, int], Node] = {}
 
     def draft(self) -> Draft:
         self._input()
@@ -263,21 +260,20 @@ class _Drafter:
         self._add(Skid("skid", (), bus, bus, 0))
         self._add(Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
         self._add(Encoder("encoder", ("guard",), beat, encoded, 0, len(thresholds),
-                                lanes * encoder.levels * (encoder.bits + 1)))
-        node: Node = self._add(Converter("gear0", ("encoder",), encoded, self._words(first),
-                                               0, encoder.outputs))
-        if first.layer.reads_frames:
+                          lanes * encoder.levels * (encoder.bits + 1)))
+        node: Node = self._add(Converter(names.before("gear", 0), ("encoder",), encoded,
+                                         self._words(first), 0, encoder.outputs))
+        frames = first.layer.reads_frames
+        if frames or self._rounds > 1:
             node = self._add(frame_buffer(
-                node.o, self._rounds * first.words_out, name="buffer0", reads=("gear0",),
-                engines=0))
-        else:
-            if self._rounds > 1:
-                node = self._add(frame_buffer(node.o, self._rounds, name="buffer0",
-                                                    reads=("gear0",), engines=0))
+                node.o, self._rounds * (first.words_out if frames else 1),
+                name=names.before("buffer", 0), reads=(node.name,), engines=0))
+        if not frames:
             node = self._cut(first, node, engines=0)
         spread = Fork if self._waits(first) else Spread
-        self._add(spread("fork" if spread is Fork else "read", (node.name,), node.o,
-                         self._read(first, node.o), 0))
+        self._leads[0, 0] = self._add(spread(
+            "fork" if spread is Fork else "read", (node.name,), node.o,
+            self._read(first, node.o), 0))
 
     def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
@@ -287,12 +283,13 @@ class _Drafter:
             # behind a ring to that; but from the first layer it would go on through converter,
             # encoder and guard to the bus.
             if kind is SlidingWindow and not engines and isinstance(node, Converter):
-                node = self._add(Skid(f"skid{stage.n}", (node.name,), node.o, node.o, engines))
-            node = self._add(kind.before(stage, node.o, name=f"{kind.prefix}{stage.n}",
+                node = self._add(Skid(names.before("skid", stage.n), (node.name,), node.o, node.o,
+                                      engines))
+            node = self._add(kind.before(stage, node.o, name=names.before(kind.prefix, stage.n),
                                          reads=(node.name,), engines=engines))
-        queues = tuple(f"queue{_ending(*reader)}" for reader in self._readers[stage.n])
-        return self._add(Gate(f"gate{stage.n}", (node.name,), node.o, node.o, engines, queues,
-                              stage.reads, stage.layer.is_marked))
+        queues = tuple(names.before("queue", *reader) for reader in self._readers[stage.n])
+        return self._add(Gate(names.before("gate", stage.n), (node.name,), node.o, node.o, engines,
+                              queues, stage.reads, stage.layer.is_marked))
 
     def _waits(self, stage: Stage) -> bool:
         """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
@@ -307,40 +304,34 @@ class _Drafter:
         return replace(given, marks=marks, places=given.places if marks is Marks.TILE else 1)
 
     def _layer(self, stage: Stage) -> None:
-        """A unit, what stands before it in its engine, and what leads to its readers."""
+        """A unit, what precedes it in its engine, and what leads to its readers."""
         n, layer, engines = stage.n, stage.layer, self._folding.parallel
-        given = [self._lead(n, port) for port in range(len(layer.sources))]
+        given = [self._leads[n, port] for port in range(len(layer.sources))]
         cut = n > 0 and not layer.reads_frames
         at = len(self._nodes)
         first = self._cut(stage, given[0], engines) if cut else given[0]
         i = self._read(stage, first.o)
         o = Stream(stage.pixels_out * stage.words_out, stage.lanes_out, self._bits[n])
         self._nodes.insert(at, Unit(
-            f"layer{n}", (first.name, *(node.name for node in given[1:])), i, o, engines, stage,
+            names.unit(n), (first.name, *(node.name for node in given[1:])), i, o, engines, stage,
             self._rounds, tuple(node.o for node in given[1:]), self._waits(stage),
             self._pause(stage), tuple(self._constants(n))))
         for reader, port in self._readers[n]:
-            target, name = self._stages[reader], _ending(reader, port)
+            target = self._stages[reader]
             node: Node = self._nodes[at]
             if not layer.reads_frames:
-                node = self._add(Queue(f"queue{name}", (node.name,), o, o, engines,
-                                             stage.words_out, None))
+                node = self._add(Queue(names.before("queue", reader, port), (node.name,), o, o,
+                                       engines, stage.words_out, None))
             frames = target.layer.reads_frames
             node = self._add(Converter(
-                f"gear{name}", (node.name,), o,
+                names.before("gear", reader, port), (node.name,), o,
                 Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
                 engines, (target.layer.input_shape if frames else layer.output_shape)[-1]))
             if frames:
-                self._add(frame_buffer(node.o, target.words_out, name=f"buffer{name}",
-                                             reads=(node.name,), engines=engines))
-
-    def _lead(self, n: int, port: int) -> Node:
-        """The node that leads to a port of layer ``n``, before what cuts windows."""
-        if n == 0:
-            return self._nodes[-1]
-        ending = _ending(n, port)
-        names = {f"gear{ending}", f"buffer{ending}"}
-        return [node for node in self._nodes if node.name in names][-1]
+                node = self._add(frame_buffer(
+                    node.o, target.words_out, name=names.before("buffer", reader, port),
+                    reads=(node.name,), engines=engines))
+            self._leads[reader, port] = node
 
     def _pause(self, stage: Stage) -> tuple[int, int]:
         """Words after which a dense layer must pause, and for how many cycles.
@@ -372,7 +363,7 @@ class _Drafter:
             votes = self._add(HardVote("hard", (last.name,), last.o, o, parallel))
         answer = Stream(1, model.classes, model.total_bits)
         voter = self._add(Voter("voter", (votes.name,), votes.o, answer, 0, parallel,
-                                      self._rounds))
+                                self._rounds))
         beats = answer_beats(model.classes, self._folding.bus)
         self._add(AnswerPort("port", (voter.name, "guard"), answer, Stream(
             beats, self._folding.bus // 8, 8, Marks.BEAT), 0))

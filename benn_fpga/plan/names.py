@@ -1,0 +1,19 @@
+"""What engines and nodes are called, in the plan and as instances in the Verilog."""
+
+from __future__ import annotations
+
+__all__ = ["before", "engine", "unit"]
+
+
+def engine(n: int) -> str:
+    return f"member{n}"
+
+
+def unit(n: int) -> str:
+    """The unit of layer ``n``."""
+    return f"layer{n}"
+
+
+def before(kind: str, n: int, port: int = 0) -> str:
+    """A node, of which ``kind`` says what it is, that leads to a port of layer ``n``."""
+    return f"{kind}{n}_{port}" if port else f"{kind}{n}"
