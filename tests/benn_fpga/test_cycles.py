@@ -3,22 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import designs
 import draw
 from benn_fpga.layers import Conv, MaxPool
-from benn_fpga.plan import cycles
+from benn_fpga.plan import cycles, nodes
 from benn_fpga.plan.cycles import Flow, alone
+from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.plan import plan
 from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Fold
-
-
-@st.composite
-def designs(draw_):
-    model = draw_(draw.conv_models(max_blocks=2, max_side=6))
-    return model, draw_(draw.foldings(model))
 
 
 def stream(design, depths, frames):
@@ -29,7 +26,7 @@ def stream(design, depths, frames):
 
 
 @settings(max_examples=40)
-@given(designs())
+@given(draw.designs(draw.conv_models(max_blocks=2, max_side=6)))
 def test_frames_follow_each_other_at_the_pace_of_the_slowest_stage(design):
     design = plan(*design)
     timing = design.schedule
@@ -88,3 +85,55 @@ def test_a_stage_is_known_by_its_fold():
     wide, narrow = (Stage(0, layer, Fold(pe, 1)) for pe in (4, 1))
     assert alone(wide) < alone(narrow)
     assert alone(replace(wide, n=3)) == alone(wide)
+
+
+def words_before_output(node):
+    """Words that must come to a node, and to what is followed with it, before the first leaves;
+    and the cycles that it needs to read them once they are there."""
+    if isinstance(node, nodes.Converter):
+        return node.gear.sizes[0][0], 0
+    if not isinstance(node, nodes.Unit):
+        return 1, 0
+    stage, per = node.stage, node.stage.reads_per_word
+    dropped = cycles._tiles(stage.layer).index(True) * stage.words_in \
+        if nodes.Tiles in stage.front else 0
+    if nodes.LineBuffer in stage.front:
+        need = Walk(stage.window).steps[0].need
+        assert not dropped or need == 1
+        return dropped + need * stage.words_in, per - 1
+    if nodes.SlidingWindow in stage.front:
+        walk = Slide(stage.layer).walk
+        complete = [completes for _, completes in walk].index(True)
+        return sum(comes for comes, _ in walk[:complete + 1]), per - 1
+    return dropped + per, 0
+
+
+LATENCIES = {**{name: designs.case(name) for name in designs.CASES},
+             "skid before registers": draw.registers(1)}
+
+
+@pytest.mark.parametrize("name", LATENCIES)
+def test_processes_take_as_long_as_nodes_say(name):
+    """The first word of a frame that meets an idle design, at every node."""
+    design = plan(*LATENCIES[name])
+    flow = Flow(design, design.schedule.queues)
+    flow.bus(1)
+    for node in list(design.followed(design.units[-1]))[1:]:
+        i, o = flow._offers[node.reads[0]], flow._offers[node.name]
+        if o is i:
+            continue  # followed with a unit
+        front = design.front(node) if isinstance(node, nodes.Unit) else []
+        together = [before for before in front
+                    if flow._offers[before.name] is flow._offers[before.reads[0]]]
+        words, reading = words_before_output(node)
+        latency = sum(part.latency for part in (*together, node))
+        assert o.offered[0] - i.taken[words - 1] == reading + latency, node.name
+
+
+def test_all_kinds_are_timed():
+    """Those behind the scores are no processes: the schedule adds what the nodes say."""
+    timed = {type(node) for case in LATENCIES.values()
+             for design in [plan(*case)] for node in design.followed(design.units[-1])}
+    kinds = {kind for kind in vars(nodes).values() if isinstance(kind, type)
+             and issubclass(kind, nodes.Node) and kind not in (nodes.Node, nodes.Front)}
+    assert kinds - timed == {nodes.HardVote, nodes.Voter, nodes.AnswerPort}
