@@ -158,8 +158,10 @@ def test_command_line_says_no(made, tmp_path, capfd):
     x = frames(design, 40)
     np.savez(tmp_path / "x.npz", x_train=x, y_train=np.arange(40) % 5, x_test=x,
              y_test=np.arange(40) % 5)
-    assert cli.main(["simulate", str(tmp_path / "d"), str(tmp_path / "x.npz"), "--json"]) == 1
+    assert cli.main(["simulate", str(tmp_path / "d"), "--from", str(tmp_path / "x.npz"), "--json",
+                     "--only", "30-33"]) == 1
     out, err = capfd.readouterr()
-    assert json.loads(out)["mismatches"] > 0
-    assert err.startswith("benn-fpga: error: ")
+    assert (json.loads(out)["frames"], json.loads(out)["mismatches"]) == (4, 4)
+    assert err.startswith("benn-fpga: error: 4 of 4 frames differ from the golden model; first: "
+                          "frame 30, vote: expected ")
     assert err.count("\n") == 1
