@@ -525,7 +525,7 @@ def test_the_slowest_rate_is_the_smallest_design(data):
     ("--dataset is for the frames of the test bench, but --frames is 0; leave out one",
      ["--frames", "0", "--dataset", "digits"]),
     ("unknown data set 'letters'", ["--dataset", "letters"]),
-    ("digits has frames of shape (8, 8, 1), but the model was trained on (6,)",
+    ("digits: Inputs must have shape (frames, 6), not (600, 8, 8, 1)",
      ["--dataset", "digits"]),
     ("m.benn is a file; give a folder", ["-o", "m.benn"]),
     (". is not empty and holds no design", ["-o", "."]),
