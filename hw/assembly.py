@@ -62,15 +62,15 @@ def component(node, contents=None):
         case nodes.Converter():
             return Gearbox(i.lanes, o.lanes, frame=node.turn, element_bits=i.element_bits)
         case nodes.Ring():
-            return ReplayBuffer(i.bits, chunks=i.words, replays=node.replays)
+            return ReplayBuffer(i.bits, words=i.words, replays=node.replays)
         case nodes.Tiles(stage=stage):
             return Tiles(stage.layer, lanes=i.lanes, element_bits=i.element_bits)
         case nodes.LineBuffer(stage=stage):
             return LineBuffer(stage.window, lanes=i.lanes, element_bits=i.element_bits,
-                              folds=stage.words_out, groups=stage.parts)
+                              replays=stage.words_out, groups=stage.parts)
         case nodes.SlidingWindow(stage=stage):
             return SlidingWindow(stage.layer, lanes=o.lanes, element_bits=i.element_bits,
-                                 folds=stage.words_out)
+                                 replays=stage.words_out)
         case nodes.Gate():
             return Gate(payload(i), count=node.count, marked=node.marked)
         case nodes.Fork():

@@ -1,7 +1,7 @@
 """Stream joints: skid buffer, fork, replay buffer, queue, gate and width converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
-``ready``) and passes one beat per cycle where nothing stalls it.
+``ready``) and passes one word per cycle where nothing stalls it.
 """
 
 from amaranth.hdl import *
@@ -49,7 +49,7 @@ class SkidBuffer(wiring.Component):
 
 
 class Fork(wiring.Component):
-    """Gives each beat of ``i`` to every one of ``ways`` outputs, each when it is ready. Latency 0.
+    """Gives each word of ``i`` to every one of ``ways`` outputs, each when it is ready. Latency 0.
 
     Parameters
     ----------
@@ -86,15 +86,15 @@ class Fork(wiring.Component):
 
 
 class ReplayBuffer(wiring.Component):
-    """Sends each frame of ``chunks`` beats ``replays`` times, while the next frame comes in.
+    """Sends each frame of ``words`` words ``replays`` times, while the next frame comes in.
 
-    A ring of two frames. A beat is sent as soon as it is there and its place is free as soon as it
+    A ring of two frames. A word is sent as soon as it is there and its place is free as soon as it
     was sent for the last time, so neither side waits for a whole frame. Latency 2.
 
     Parameters
     ----------
     width : bits of the payload
-    chunks : beats of a frame
+    words : words of a frame
     replays : how often a frame is sent
 
     Members
@@ -102,16 +102,16 @@ class ReplayBuffer(wiring.Component):
     i : In(stream), o : Out(stream)
     """
 
-    def __init__(self, width, *, chunks, replays):
-        positive(width=width, chunks=chunks, replays=replays)
-        self._chunks = chunks
+    def __init__(self, width, *, words, replays):
+        positive(width=width, words=words, replays=replays)
+        self._words = words
         self._replays = replays
         super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
 
     def elaborate(self, platform):
         m = Module()
-        depth = 2 * self._chunks
-        # A beat is read the cycle after it is written at the earliest (fresh), and its place is
+        depth = 2 * self._words
+        # A word is read the cycle after it is written at the earliest (fresh), and its place is
         # written the cycle after it is read for the last time at the earliest (free): the ports
         # never meet at an address, and synthesis need not care which would win.
         m.submodules.memory = mem = memory.Memory(
@@ -120,10 +120,10 @@ class ReplayBuffer(wiring.Component):
         write, read = mem.write_port(), mem.read_port()
 
         free = Signal(range(depth + 1), init=depth)  # places that may be written
-        fresh = Signal(range(depth + 1))  # beats that were never sent
+        fresh = Signal(range(depth + 1))  # words that were never sent
         put, get, first, bank = Signal(), Signal(), Signal(), Signal()
         place, _ = counter(m, depth, en=put, name="place")
-        chunk, end = counter(m, self._chunks, en=get, name="chunk")
+        word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
         m.d.comb += [
             self.i.ready.eq(free != 0),
@@ -132,7 +132,7 @@ class ReplayBuffer(wiring.Component):
             write.data.eq(self.i.payload),
             write.en.eq(put),
             first.eq(replay == 0),
-            read.addr.eq(Mux(bank, self._chunks, 0) + chunk),
+            read.addr.eq(Mux(bank, self._words, 0) + word),
             read.en.eq(get),
             self.o.payload.eq(read.data),
         ]
@@ -149,15 +149,15 @@ class ReplayBuffer(wiring.Component):
 
 
 class Queue(wiring.Component):
-    """A queue of blocks of ``count`` beats, whose places are reserved before they are filled.
+    """A queue of blocks of ``count`` words, whose places are reserved before they are filled.
 
-    Who sends a block must ``take`` a place for it while there is ``room``; then its beats never
-    wait. The place is free again when the last beat of its block has left the memory. Latency 2.
+    Who sends a block must ``take`` a place for it while there is ``room``; then its words never
+    wait. The place is free again when the last word of its block has left the memory. Latency 2.
 
     Parameters
     ----------
     width : bits of the payload
-    count : beats of a block
+    count : words of a block
     depth : places for blocks
 
     Members
@@ -210,19 +210,19 @@ class Queue(wiring.Component):
 
 
 class Gate(wiring.Component):
-    """Lets the first of every ``count`` beats pass only while there is ``room``. Latency 0.
+    """Lets the first of every ``count`` words pass only while there is ``room``. Latency 0.
 
     Parameters
     ----------
     shape : of the payload
-    count : beats of a block
-    marked : only beats whose payload has ``last`` set belong to blocks; others pass
+    count : words of a block
+    marked : only words whose payload has ``last`` set belong to blocks; others pass
 
     Members
     -------
     i : In(stream), o : Out(stream)
     room : In(1)
-    take : Out(1), the first beat of a block passes
+    take : Out(1), the first word of a block passes
     """
 
     def __init__(self, shape, *, count, marked=False):
@@ -240,8 +240,8 @@ class Gate(wiring.Component):
         m = Module()
         may, passed = Signal(), Signal()
         counted = self.i.p.last if self._marked else C(1)
-        beat, _ = counter(m, self._count, en=passed & counted, name="beat")
-        starts = counted & (beat == 0)
+        word, _ = counter(m, self._count, en=passed & counted, name="beat")
+        starts = counted & (word == 0)
         m.d.comb += [
             may.eq(~starts | self.room),
             self.o.payload.eq(self.i.payload),
@@ -254,13 +254,13 @@ class Gate(wiring.Component):
 
 
 class Collect(wiring.Component):
-    """``count`` beats become one block, first beat in the low bits. Latency 1 after the last.
+    """``count`` words become one block, first word in the low bits. Latency 1 after the last.
 
     Parameters
     ----------
-    width : bits of a beat
-    count : beats of a block
-    tail : (blocks, beats): after so many blocks comes one of fewer beats, and so on
+    width : bits of a word
+    count : words of a block
+    tail : (blocks, words): after so many blocks comes one of fewer words, and so on
 
     Members
     -------
@@ -294,18 +294,18 @@ class Collect(wiring.Component):
 
 
 class Emit(wiring.Component):
-    """One block becomes ``count`` beats, low bits first. Latency 1.
+    """One block becomes ``count`` words, low bits first. Latency 1.
 
     Parameters
     ----------
-    width : bits of a beat
-    count : beats of a block
-    tail : (blocks, beats): after so many blocks comes one of fewer beats, and so on
+    width : bits of a word
+    count : words of a block
+    tail : (blocks, words): after so many blocks comes one of fewer words, and so on
 
     Members
     -------
     i : In(stream of width * count bits), o : Out(stream)
-    last : Out(1), the beat on ``o`` is the last of its block
+    last : Out(1), the word on ``o`` is the last of its block
     """
 
     def __init__(self, width, *, count, tail=None):
@@ -336,27 +336,27 @@ class Emit(wiring.Component):
 
 
 def _place(m, count, tail, *, en, name):
-    """Place of a beat in its block, and whether it is the last; ``en`` goes to the next beat."""
-    blocks, beats = tail or (0, count)
-    if beats == count:
+    """Place of a word in its block, and whether it is the last; ``en`` goes to the next word."""
+    blocks, words = tail or (0, count)
+    if words == count:
         return counter(m, count, en=en, name=name)
     place, last = Signal(range(count), name=name), Signal(name=f"{name}_last")
     _, short = counter(m, blocks + 1, en=en & last, name=f"{name}_block")
-    m.d.comb += last.eq(place == Mux(short, beats - 1, count - 1))
+    m.d.comb += last.eq(place == Mux(short, words - 1, count - 1))
     with m.If(en):
         m.d.sync += place.eq(Mux(last, 0, place + 1))
     return place, last
 
 
 class Gearbox(wiring.Component):
-    """Width converter between beats of ``elements_in`` and ``elements_out`` elements.
+    """Width converter between words of ``elements_in`` and ``elements_out`` elements.
 
-    Collects a block, then emits it, as ``widths.gear`` says; what a frame's last beat holds past
+    Collects a block, then emits it, as ``widths.gear`` says; what a frame's last word holds past
     the end of the frame is dropped. Equal widths are wired through.
 
     Parameters
     ----------
-    elements_in, elements_out : elements of a beat; ``elements_out`` divides ``frame``
+    elements_in, elements_out : elements of a word; ``elements_out`` divides ``frame``
     frame : elements of a frame
     element_bits : bits of an element
 
@@ -369,7 +369,7 @@ class Gearbox(wiring.Component):
         positive(elements_in=elements_in, elements_out=elements_out, frame=frame,
                  element_bits=element_bits)
         if frame % elements_out:
-            raise ValueError(f"Beat of {elements_out} elements must divide the frame of {frame}")
+            raise ValueError(f"Word of {elements_out} elements must divide the frame of {frame}")
         self._gear = gear(elements_in, elements_out, frame)
         self._in = elements_in * element_bits
         self._out = elements_out * element_bits
@@ -381,8 +381,8 @@ class Gearbox(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         found = self._gear
-        collected, emitted = ((found.blocks, beats) if found.tail else None
-                              for beats in found.tail or (0, 0))
+        collected, emitted = ((found.blocks, words) if found.tail else None
+                              for words in found.tail or (0, 0))
         block = wiring.flipped(self.i)
         if found.collect > 1:
             m.submodules.collect = collect = Collect(self._in, count=found.collect, tail=collected)

@@ -28,7 +28,7 @@ class Member(wiring.Component):
     Members
     -------
     i : In(stream), what the first layer reads
-    o : Out(stream), scores of PE classes of the last layer per beat
+    o : Out(stream), scores of PE classes of the last layer per word
     room : Out(1), if a gate leads to the first layer: its queues have a place
     take : In(1), reserves it
     """

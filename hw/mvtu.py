@@ -16,12 +16,12 @@ __all__ = ["MatrixVectorUnit"]
 class MatrixVectorUnit(wiring.Component):
     """PE outputs x SIMD inputs per cycle: XNOR, popcount, accumulate, then thresholds or bias.
 
-    A frame, or a window, comes in as SF = inputs/SIMD chunks, sent NF = outputs/PE times; each time
+    A frame, or a window, comes in as SF = inputs/SIMD words, sent NF = outputs/PE times; each time
     yields the next PE outputs. Round t of ``rounds`` uses bank t of the weights, for all windows of
     a frame. With P the weighted popcount
     of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
-    layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last chunk
-    of a fold ``latency.layer_latency``, one chunk per cycle but for the pauses asked for.
+    layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last word
+    of a fold ``latency.layer_latency``, one word per cycle but for the pauses asked for.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class MatrixVectorUnit(wiring.Component):
     weights : words as from memories.Contents.weights
     table : words as from memories.Contents.thresholds or offsets
     score_bits : width of a score, for the score layer
-    pace : chunks after which no chunk is taken for some cycles, and these cycles
-    stalls : whether outputs may have to wait; then all stops
+    pause : words after which no word is taken for some cycles, and these cycles
+    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -40,8 +40,8 @@ class MatrixVectorUnit(wiring.Component):
     o : Out(stream of pe * layer.output_bits bits, or pe * score_bits for scores)
     """
 
-    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None, pace=(1, 0),
-                 stalls=True):
+    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None, pause=(1, 0),
+                 waits=True):
         self._layer = layer
         self._fold = fold
         self._rounds = rounds
@@ -53,15 +53,15 @@ class MatrixVectorUnit(wiring.Component):
         if layer.is_scores != (score_bits is not None):
             raise ValueError(f"Score bits must be given for the score layer only, "
                              f"not {score_bits!r}")
-        if pace[1] and not stalls:
+        if pause[1] and not waits:
             raise ValueError("A layer that never stops cannot pause")
-        self._pace = pace
+        self._pause = pause
         self._weights = weights
         self._table = table
         self._output_bits = score_bits if layer.is_scores else layer.output_bits
         super().__init__({
-            "i": In(stream.Signature(fold.simd * layer.input_bits, always_ready=not stalls)),
-            "o": Out(stream.Signature(fold.pe * self._output_bits, always_ready=not stalls)),
+            "i": In(stream.Signature(fold.simd * layer.input_bits, always_ready=not waits)),
+            "o": Out(stream.Signature(fold.pe * self._output_bits, always_ready=not waits)),
         })
 
     @classmethod
@@ -71,8 +71,8 @@ class MatrixVectorUnit(wiring.Component):
         width = unit.o.element_bits if stage.layer.is_scores else None
         table = contents.thresholds(n) if width is None else contents.offsets(n, width)
         return cls(layer=stage.layer, fold=stage.fold, rounds=unit.rounds,
-                   weights=contents.weights(n), table=table, score_bits=width, pace=unit.pause,
-                   stalls=unit.waits)
+                   weights=contents.weights(n), table=table, score_bits=width, pause=unit.pause,
+                   waits=unit.waits)
 
     def elaborate(self, platform):
         m = Module()
@@ -82,10 +82,10 @@ class MatrixVectorUnit(wiring.Component):
         payload = Signal.like(self.o.payload, reset_less=True)
         m.d.comb += [may.eq(self._may_take(m, en, accept)), self.o.payload.eq(payload)]
 
-        # Stage 0: a chunk arrives, its weights are asked for.
+        # Stage 0: a word arrives, its weights are asked for.
         m.submodules.weights = weights = Rom(
             self._weights, width=fold.pe * fold.simd * layer.weight_bits)
-        chunk, last = counter(m, sf, en=accept, name="chunk")
+        at, last = counter(m, sf, en=accept, name="chunk")
         word = self._banked(m, self._weights, en=accept, name="word")
         m.d.comb += [weights.address.eq(word), weights.en.eq(en)]
 
@@ -93,7 +93,7 @@ class MatrixVectorUnit(wiring.Component):
         summed = weights.latency + sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
         x = delay(m, self.i.payload, weights.latency, en=en, name="x")[-1]
         valid = delay(m, accept, summed, en=en, name="valid", init=0)
-        first = delay(m, chunk == 0, summed, en=en, name="first") if sf > 1 else None
+        first = delay(m, at == 0, summed, en=en, name="first") if sf > 1 else None
         last = delay(m, last, summed, en=en, name="last")
 
         # The table is read so that it arrives together with the accumulated sums.
@@ -130,11 +130,11 @@ class MatrixVectorUnit(wiring.Component):
 
     def _may_take(self, m, en, accept):
         """High except during a pause."""
-        chunks, cycles = self._pace
+        words, cycles = self._pause
         if not cycles:
             return C(1)
         left = Signal(range(cycles + 1))
-        _, last = counter(m, chunks, en=accept, name="taken")
+        _, last = counter(m, words, en=accept, name="taken")
         with m.If(en & (left != 0)):
             m.d.sync += left.eq(left - 1)
         with m.If(accept & last):

@@ -6,10 +6,10 @@ __all__ = ["banked", "counter", "delay", "enable", "reduce_tree"]
 
 
 def enable(m, i, o, may=1):
-    """What moves a pipeline from stream ``i`` to ``o``, and whether a beat of ``i`` is taken.
+    """What moves a pipeline from stream ``i`` to ``o``, and whether a word of ``i`` is taken.
 
     All stops while an output waits; if none ever does (``o`` is always ready), all moves always and
-    every beat is taken. Else it is taken only while it ``may``.
+    every word is taken. Else it is taken only while it ``may``.
     """
     if isinstance(o.ready, Const):
         return C(1), i.valid

@@ -49,7 +49,7 @@ class MaxPoolUnit(wiring.Component):
     ----------
     layer : layers.MaxPool
     lanes : channels of a word
-    stalls : whether outputs may have to wait; then all stops
+    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -57,20 +57,20 @@ class MaxPoolUnit(wiring.Component):
     o : Out(stream of lanes * code_bits bits)
     """
 
-    def __init__(self, layer, *, lanes, stalls=True):
+    def __init__(self, layer, *, lanes, waits=True):
         _check_lanes(layer, lanes)
         self._layer = layer
         self._lanes = lanes
         super().__init__({
             "i": In(stream.Signature(_layout(layer, lanes, layer.code_bits),
-                                     always_ready=not stalls)),
-            "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=not stalls)),
+                                     always_ready=not waits)),
+            "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=not waits)),
         })
 
     @classmethod
     def planned(cls, unit, contents):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
-        return cls(unit.stage.layer, lanes=unit.i.lanes, stalls=unit.waits)
+        return cls(unit.stage.layer, lanes=unit.i.lanes, waits=unit.waits)
 
     def elaborate(self, platform):
         m = Module()
@@ -115,7 +115,7 @@ class SumPoolUnit(wiring.Component):
     thresholds : per round, channel and entry the levels; for codes
     active : per round and channel the least active input; for relu
     output_bits : width of a sum, in which all that occur must fit; for sums
-    stalls : whether outputs may have to wait; then all stops
+    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -124,7 +124,7 @@ class SumPoolUnit(wiring.Component):
     """
 
     def __init__(self, layer, *, lanes, input_bits, rounds=1, thresholds=None, active=None,
-                 output_bits=None, stalls=True):
+                 output_bits=None, waits=True):
         _check_lanes(layer, lanes)
         positive(input_bits=input_bits, rounds=rounds)
         if (thresholds is not None) != bool(layer.output_bits):
@@ -150,9 +150,9 @@ class SumPoolUnit(wiring.Component):
         self._active = active
         self._sum_bits = output_bits or layer.sum_bits(input_bits)
         super().__init__({
-            "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=not stalls)),
+            "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=not waits)),
             "o": Out(stream.Signature(lanes * (output_bits or layer.output_bits),
-                                      always_ready=not stalls)),
+                                      always_ready=not waits)),
         })
 
     @classmethod
@@ -161,7 +161,7 @@ class SumPoolUnit(wiring.Component):
         layer = unit.stage.layer
         return cls(layer, lanes=unit.i.lanes, input_bits=unit.i.element_bits, rounds=unit.rounds,
                    output_bits=None if layer.output_bits else unit.o.element_bits,
-                   stalls=unit.waits, **contents.stored(unit.stage.n))
+                   waits=unit.waits, **contents.stored(unit.stage.n))
 
     def elaborate(self, platform):
         m = Module()

@@ -28,7 +28,7 @@ class ScaleUnit(wiring.Component):
     rounds : banks of constants
     gain, bias : per round and channel
     gain_bits, bias_bits : their widths, as signed numbers
-    stalls : whether outputs may have to wait; then all stops
+    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -37,7 +37,7 @@ class ScaleUnit(wiring.Component):
     """
 
     def __init__(self, layer, *, lanes, input_bits, output_bits, gain, bias, gain_bits, bias_bits,
-                 rounds=1, stalls=True):
+                 rounds=1, waits=True):
         positive(lanes=lanes, input_bits=input_bits, output_bits=output_bits, rounds=rounds,
                  gain_bits=gain_bits, bias_bits=bias_bits)
         channels = layer.shape[2]
@@ -57,8 +57,8 @@ class ScaleUnit(wiring.Component):
         self._rounds = rounds
         self._constants = {"gain": (gain, gain_bits), "bias": (bias, bias_bits)}
         super().__init__({
-            "i": In(stream.Signature(lanes * input_bits, always_ready=not stalls)),
-            "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
+            "i": In(stream.Signature(lanes * input_bits, always_ready=not waits)),
+            "o": Out(stream.Signature(lanes * output_bits, always_ready=not waits)),
         })
 
     @classmethod
@@ -66,7 +66,7 @@ class ScaleUnit(wiring.Component):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
         widths = {f"{key}_bits": width for key, width in unit.constants}
         return cls(unit.stage.layer, lanes=unit.i.lanes, input_bits=unit.i.element_bits,
-                   output_bits=unit.o.element_bits, rounds=unit.rounds, stalls=unit.waits,
+                   output_bits=unit.o.element_bits, rounds=unit.rounds, waits=unit.waits,
                    **widths, **contents.stored(unit.stage.n))
 
     def elaborate(self, platform):
@@ -118,7 +118,7 @@ class AddUnit(wiring.Component):
     lanes : integers of a word
     left_bits, right_bits : widths of a signed integer of ``a`` and ``b``
     output_bits : width of a sum, in which all that occur must fit
-    stalls : whether outputs may have to wait; then all stops
+    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -126,7 +126,7 @@ class AddUnit(wiring.Component):
     o : Out(stream of lanes * output_bits bits)
     """
 
-    def __init__(self, *, lanes, left_bits, right_bits, output_bits, stalls=True):
+    def __init__(self, *, lanes, left_bits, right_bits, output_bits, waits=True):
         positive(lanes=lanes, left_bits=left_bits, right_bits=right_bits, output_bits=output_bits)
         if output_bits < max(left_bits, right_bits):
             raise ValueError(f"Output bits must be at least the {max(left_bits, right_bits)} of an "
@@ -136,7 +136,7 @@ class AddUnit(wiring.Component):
         super().__init__({
             "a": In(stream.Signature(lanes * left_bits)),
             "b": In(stream.Signature(lanes * right_bits)),
-            "o": Out(stream.Signature(lanes * output_bits, always_ready=not stalls)),
+            "o": Out(stream.Signature(lanes * output_bits, always_ready=not waits)),
         })
 
     @classmethod
@@ -144,7 +144,7 @@ class AddUnit(wiring.Component):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
         left, right = unit.ports
         return cls(lanes=left.lanes, left_bits=left.element_bits, right_bits=right.element_bits,
-                   output_bits=unit.o.element_bits, stalls=unit.waits)
+                   output_bits=unit.o.element_bits, waits=unit.waits)
 
     def elaborate(self, platform):
         m = Module()

@@ -17,17 +17,20 @@ class SlidingWindow(wiring.Component):
 
     A memory holds, of every column, the pixels of the kernel's rows but the last. With every pixel
     that comes the pixels above it are read, and this column of the kernel's height moves into the
-    registers, from which the oldest column goes. A window that is complete is sent ``folds`` times:
-    row by row, column by column, channel fastest; what is outside the image is 0. The next column
-    moves in with the last word of a window. Latency 1 from the last pixel of a window; a word per
-    cycle, and a cycle for every step that completes no window.
+    registers, from which the oldest column goes. A complete window is sent ``replays`` times: row
+    by row, column by column, channel fastest; what is outside the image is 0. The next column moves
+    in with the last word of a window. Latency 1 from the last pixel of a window; a word per cycle,
+    and a cycle for every step that completes no window.
+
+    ``i.ready`` depends on ``o.ready``, since the next pixel comes in as the last word leaves: where
+    that path is too long, a skid buffer precedes it.
 
     Parameters
     ----------
     layer : with shape, channels, kernel, stride, padding and grid
     lanes : elements of a word: taps of a row, rows, or the window
     element_bits : bits of an element
-    folds : how often a window is sent
+    replays : how often a window is sent
 
     Members
     -------
@@ -35,15 +38,15 @@ class SlidingWindow(wiring.Component):
     o : Out(stream of lanes * element_bits bits)
     """
 
-    def __init__(self, layer, *, lanes, element_bits, folds):
-        positive(lanes=lanes, element_bits=element_bits, folds=folds)
+    def __init__(self, layer, *, lanes, element_bits, replays):
+        positive(lanes=lanes, element_bits=element_bits, replays=replays)
         if lanes not in layer.wide_simds:
             raise ValueError(f"Lanes must be one of {', '.join(map(str, layer.wide_simds))}, "
                              f"not {lanes}")
         self._layer = layer
         self._slide = Slide(layer)
         self._words = layer.taps * layer.channels // lanes
-        self._folds = folds
+        self._replays = replays
         self._pixel = layer.channels * element_bits
         super().__init__({
             "i": In(stream.Signature(self._pixel)),
@@ -55,10 +58,10 @@ class SlidingWindow(wiring.Component):
         free, moves, comes, completes = Signal(), Signal(), Signal(), Signal()
         left = self.o.valid & self.o.ready
         word, words_end = counter(m, self._words, en=left, name="word")
-        _, folds_end = counter(m, self._folds, en=left & words_end, name="fold")
+        _, replays_end = counter(m, self._replays, en=left & words_end, name="fold")
         columns = self._steps(m, moves, comes)
         m.d.comb += [
-            free.eq(~self.o.valid | (self.o.ready & words_end & folds_end)),
+            free.eq(~self.o.valid | (self.o.ready & words_end & replays_end)),
             moves.eq(free & (self.i.valid | ~comes)),
             self.i.ready.eq(free & comes),
         ]

@@ -27,8 +27,8 @@ def _best_two(a, b):
 class HardVote(wiring.Component):
     """Turns a member's scores into its vote: 1 for the class with the best score, 0 for the others.
 
-    Scores come ``lanes`` classes per beat, lowest class first; votes leave the same way. Latency
-    from the last beat in to the last beat out ``latency.hard_latency``; one beat per cycle.
+    Scores come ``lanes`` classes per word, lowest class first; votes leave the same way. Latency
+    from the last word in to the last word out ``latency.hard_latency``; one word per cycle.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def answer_layout(classes, total_bits):
 class Voter(wiring.Component):
     """Adds the weighted votes of all members and finds the winner and its margin.
 
-    Each of the engines sends ``lanes`` classes per beat, lowest class first, once per round:
+    Each of the engines sends ``lanes`` classes per word, lowest class first, once per round:
     ``total[c] = sum over engines m, rounds t of weight[m][t] * vote[m][t][c]``. The winner is the
     lowest class with the greatest total, the margin its lead over the next best. Latency from the
-    last beat ``latency.vote_latency``; one beat per cycle.
+    last word ``latency.vote_latency``; one word per cycle.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Voter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lanes, engines, rounds = self._lanes, len(self._weights), len(self._weights[0])
-        beats, shape = self._classes // lanes, signed(self._total_bits)
+        words, shape = self._classes // lanes, signed(self._total_bits)
         en, here = Signal(), Signal()
         m.d.comb += [
             en.eq(~self.o.valid | self.o.ready),
@@ -140,7 +140,7 @@ class Voter(wiring.Component):
         ]
         m.d.comb += [i.ready.eq(en & here) for i in self.i]
 
-        beat, end = counter(m, beats, en=here & en, name="beat")
+        word, end = counter(m, words, en=here & en, name="beat")
         turn, final = counter(m, rounds, en=here & en & end, name="turn")
 
         # Weigh, and add up over the engines.
@@ -162,13 +162,13 @@ class Voter(wiring.Component):
         # Accumulate over the rounds.
         if rounds > 1:
             first = delay(m, turn == 0, added, en=en, name="first")[-1]
-            beat = delay(m, beat, added, en=en, name="beat")[-1]
-            sums = self._accumulate(m, sums, beat, first, en & valid)
+            word = delay(m, word, added, en=en, name="beat")[-1]
+            sums = self._accumulate(m, sums, word, first, en & valid)
         totals = [delay(m, total, 1, en=en, name=f"total{lane}")[-1]
                   for lane, total in enumerate(sums)]
         valid = delay(m, valid & final, 1 + tree_latency(lanes), en=en, name="found", init=0)[-1]
 
-        # Find the best two of a beat, then of all beats.
+        # Find the best two of a word, then of all words.
         least = C(-1 << (self._total_bits - 1), shape)  # below every total, which have a spare bit
         best, index, second = reduce_tree(
             m, [(total, C(n, range(self._classes)), least) for n, total in enumerate(totals)],
@@ -177,13 +177,13 @@ class Voter(wiring.Component):
         top = [Signal(shape, name="top", reset_less=True),
                Signal(range(self._classes), name="top_class", reset_less=True),
                Signal(shape, name="runner_up", reset_less=True)]
-        beat_best = (best, base + index, second)
-        merged = _best_two(tuple(top), beat_best)
+        word_best = (best, base + index, second)
+        merged = _best_two(tuple(top), word_best)
         with m.If(en & valid):
             m.d.sync += [field.eq(Mux(base == 0, fresh, both))
-                         for field, fresh, both in zip(top, beat_best, merged, strict=True)]
+                         for field, fresh, both in zip(top, word_best, merged, strict=True)]
 
-        # The answer. The totals move in beat by beat: those of the next frame from the cycle on in
+        # The answer. The totals move in word by word: those of the next frame from the cycle on in
         # which the port takes these. The port needs the copy that it sends, or the next frame would
         # have to wait for the last beat of the record.
         placed = delay(m, valid, 1, en=en, name="placed")[-1]
@@ -202,22 +202,22 @@ class Voter(wiring.Component):
                 m.d.sync += answer.totals.eq(Cat(answer.totals, seen)[len(seen):])
         return m
 
-    def _accumulate(self, m, sums, beat, first, en):
-        """``sums`` and, but in the first round, those of the same ``beat`` in the rounds before."""
-        size, beats = self._total_bits, self._classes // self._lanes
+    def _accumulate(self, m, sums, word, first, en):
+        """``sums`` and, but in the first round, those of the same ``word`` in the rounds before."""
+        size, words = self._total_bits, self._classes // self._lanes
         before, after = Signal(self._lanes * size), Signal(self._lanes * size)
         totals = [(Mux(first, 0, before.word_select(lane, size)) + value)[:size].as_signed()
                   for lane, value in enumerate(sums)]
         m.d.comb += after.eq(Cat(totals))
-        if beats == 1:
+        if words == 1:
             m.d.comb += before.eq(delay(m, after, 1, en=en, name="partial")[-1])
             return totals
-        m.submodules.partial = mem = memory.Memory(shape=after.shape(), depth=beats, init=[])
+        m.submodules.partial = mem = memory.Memory(shape=after.shape(), depth=words, init=[])
         write, read = mem.write_port(), mem.read_port(domain="comb")
         m.d.comb += [
-            read.addr.eq(beat),
+            read.addr.eq(word),
             before.eq(read.data),
-            write.addr.eq(beat),
+            write.addr.eq(word),
             write.data.eq(after),
             write.en.eq(en),
         ]

@@ -57,9 +57,9 @@ class LineBuffer(wiring.Component):
 
     A ring that holds the pixels from the first that a window still needs to the last: for a kernel
     of k rows, k - 1 rows of the image and the columns of the kernel (for one tap two pixels, of
-    which one comes in while the other is read). A window is sent ``folds`` times: row by row,
-    column by column, the words of a pixel last. With ``groups``, fold n sends the n-th of as many
-    parts of every pixel, folds / groups times in a row. A window, of two words at least, starts
+    which one comes in while the other is read). A window is sent ``replays`` times: row by row,
+    column by column, the words of a pixel last. With ``groups``, replay n sends the n-th of as many
+    parts of every pixel, replays / groups times in a row. A window, of two words at least, starts
     when all its pixels are there, then it goes on, one word per cycle. Latency 2 from the last word
     of its last pixel.
 
@@ -68,7 +68,7 @@ class LineBuffer(wiring.Component):
     layer : with shape, channels, kernel, taps, stride, padding and grid
     lanes : elements of a word
     element_bits : bits of an element
-    folds, groups : see above
+    replays, groups : see above
 
     Members
     -------
@@ -76,19 +76,19 @@ class LineBuffer(wiring.Component):
     o : Out(stream of tap_layout)
     """
 
-    def __init__(self, layer, *, lanes, element_bits, folds, groups=1):
-        positive(lanes=lanes, element_bits=element_bits, folds=folds, groups=groups)
-        if folds * layer.taps * (layer.channels // lanes // groups) < 2:
+    def __init__(self, layer, *, lanes, element_bits, replays, groups=1):
+        positive(lanes=lanes, element_bits=element_bits, replays=replays, groups=groups)
+        if replays * layer.taps * (layer.channels // lanes // groups) < 2:
             raise ValueError("A window must have two words at least")
         if layer.channels % (lanes * groups):
             raise ValueError(f"{groups} groups of words of {lanes} must divide {layer.channels} "
                              f"channels")
-        if folds % groups:
-            raise ValueError(f"{groups} groups must divide {folds} folds")
+        if replays % groups:
+            raise ValueError(f"{groups} groups must divide {replays} replays")
         self._layer = layer
         self._walk = Walk(layer)
         self._words = layer.channels // lanes
-        self._folds = folds
+        self._replays = replays
         self._groups = groups
         width = lanes * element_bits
         super().__init__({
@@ -150,12 +150,12 @@ class LineBuffer(wiring.Component):
         (height, width, _), (kh, kw), pad = layer.shape, layer.kernel, layer.padding
         part = words // self._groups
 
-        # Words in a part of a pixel, taps, folds of a group, groups.
+        # Words in a part of a pixel, taps, replays of a group, groups.
         _, part_ends = counter(m, part, en=get, name="part")
         column, line_ends = counter(m, kw, en=get & part_ends, name="column")
         row, taps_end = counter(m, kh, en=get & part_ends & line_ends, name="row")
         fold_ends, group_ends, ends = Signal(), Signal(), Signal()
-        _, last_fold = counter(m, self._folds // self._groups, en=get & fold_ends, name="fold")
+        _, last_fold = counter(m, self._replays // self._groups, en=get & fold_ends, name="fold")
         _, last_group = counter(m, self._groups, en=get & group_ends, name="group")
         first = Signal(init=1)
         m.d.comb += [

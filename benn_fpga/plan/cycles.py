@@ -227,14 +227,14 @@ def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
 
 def _layer(unit: nodes.Unit, i: Channel, o: Channel, latency: int) -> Process:
     """A dense layer that reads each frame once, as it comes."""
-    chunks, pause = unit.pause
+    every, pause = unit.pause
     free, per = 0, unit.stage.reads_per_word
     for n in count():
         while len(i.offered) <= n:
             yield
         now = max(i.offered[n], free)
         i.taken.append(now)
-        free = now + 1 + (pause if (n + 1) % chunks == 0 else 0)
+        free = now + 1 + (pause if (n + 1) % every == 0 else 0)
         if (n + 1) % per == 0:
             o.offered.append(now + latency)
 
@@ -244,8 +244,8 @@ def _replayed(unit: nodes.Unit, i: Channel, o: Channel, latency: int, replays: i
 
     Fold by fold: within one, words follow each other in every cycle once they are there.
     """
-    words, (chunks, pause) = unit.stage.words_in, unit.pause
-    every = max(1, chunks // words)
+    words, (every, pause) = unit.stage.words_in, unit.pause
+    folds = max(1, every // words)
     puts = i.taken
     gets: list[int] = []
 
@@ -273,7 +273,7 @@ def _replayed(unit: nodes.Unit, i: Channel, o: Channel, latency: int, replays: i
                     gets += [last, *range(first, first + words - 1)]
                 last = max(last + 1, free) + words - 1
             fold += 1
-            free = last + 1 + (pause if fold % every == 0 else 0)
+            free = last + 1 + (pause if fold % folds == 0 else 0)
             o.offered.append(last + latency)
             fill()
 
@@ -442,7 +442,7 @@ def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
 
 def _alone(stage: Stage, found: Gear, turns: int) -> int:
     frames, i, o = 3, Channel(), Channel()
-    run: list[Running] = [(processes.source(i, [0] * (frames * turns * found.beats)), [i])]
+    run: list[Running] = [(processes.source(i, [0] * (frames * turns * found.words)), [i])]
     for process, sizes in processes.converters(found):
         i, before = Channel(), i
         run.append((process(before, i, sizes), [before, i]))
@@ -460,16 +460,16 @@ def schedule(plan: Draft) -> Schedule:
     for unit, supply in zip(plan.units, fed, strict=True):
         busy[unit.name] = rounds * alone(unit.stage, supply)
         held += 4 + -(-plan.latency(unit) // busy[unit.name])  # two in the buffer, two converted
-    beats = plan.units[-1].o.words
+    words = plan.units[-1].o.words
     voting = sum(node.latency for node in (*plan.votes, plan.voter))
-    held += -(-voting // (rounds * beats))
+    held += -(-voting // (rounds * words))
     busy["answer"] = plan.port.o.words
     cycles = max(busy.values())
     depths = _depths(plan, cycles)
     flow = Flow(plan, depths)
     scores = flow.bus(1)
     # The first answer may be known before its frame has come in whole; it waits for the error flag.
-    voted = max(scores[rounds * beats - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
+    voted = max(scores[rounds * words - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
     return Schedule(Numbers(busy), cycles, voted + plan.port.latency,
                     sum(unit.engines * unit.lanes for unit in plan.units),
                     sum(unit.engines * unit.gates for unit in plan.units),

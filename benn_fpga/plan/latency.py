@@ -37,7 +37,7 @@ def sum_latency(simd: int, weight_bits: int, input_bits: int) -> int:
 
 
 def layer_latency(layer: Products, fold: Fold, rounds: int) -> int:
-    """Cycles from the last input chunk of an output fold to that fold's outputs."""
+    """Cycles from the last input word of an output fold to that fold's outputs."""
     one_word = (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds == 1
     weights = 0 if one_word else MEMORY_LATENCY
     sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
@@ -70,14 +70,14 @@ def scale_latency(layer: Scale, lanes: int, rounds: int) -> int:
     return read + multiply + shift + clip
 
 
-def vote_latency(parallel: int, classes_per_beat: int) -> int:
-    """Cycles from the last beat of votes to the answer."""
+def vote_latency(parallel: int, lanes: int) -> int:
+    """Cycles from the last word of votes to the answer."""
     multiply, accumulate, merge, margin = 1, 1, 1, 1
-    return (multiply + tree_latency(parallel) + accumulate + tree_latency(classes_per_beat)
+    return (multiply + tree_latency(parallel) + accumulate + tree_latency(lanes)
             + merge + margin)
 
 
-def hard_latency(classes_per_beat: int, beats: int) -> int:
-    """Cycles from the last beat of scores to the last beat of hard votes."""
+def hard_latency(lanes: int, words: int) -> int:
+    """Cycles from the last word of scores to the last word of hard votes."""
     merge, hold = 1, 1
-    return tree_latency(classes_per_beat) + merge + hold + beats - 1
+    return tree_latency(lanes) + merge + hold + words - 1

@@ -139,11 +139,11 @@ def converters(found: Gear) -> list[
             *[(emit, emits)] * (found.emit > 1)]
 
 
-def ring(i: Channel, o: Channel, chunks: int, replays: int) -> Process:
-    """hw.joints.ReplayBuffer: frames of ``chunks`` words, each sent ``replays`` times."""
+def ring(i: Channel, o: Channel, words: int, replays: int) -> Process:
+    """hw.joints.ReplayBuffer: frames of ``words`` words, each sent ``replays`` times."""
     puts: list[int] = []
     gets: list[int] = []
-    places = 2 * chunks
+    places = 2 * words
 
     def put(n: int) -> bool:
         """Take word ``n``, if it is offered and its place is known to be free."""
@@ -158,7 +158,7 @@ def ring(i: Channel, o: Channel, chunks: int, replays: int) -> Process:
     left = sent = 0
     for frame in count():
         for replay in range(replays):
-            for n in range(frame * chunks, (frame + 1) * chunks):
+            for n in range(frame * words, (frame + 1) * words):
                 if replay == 0:
                     while len(puts) <= n:
                         if not put(len(puts)):

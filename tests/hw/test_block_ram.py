@@ -78,12 +78,12 @@ def words(width, depth):
 LARGE = {
     "line_buffer": lambda: LineBuffer(
         Conv((32, 32, 64), (3, 3), outputs=64, input_bits=4, output_bits=1),
-        lanes=32, element_bits=4, folds=4),
+        lanes=32, element_bits=4, replays=4),
     "padded_line_buffer": lambda: LineBuffer(
         Conv((32, 32, 32), (3, 3), 1, 1, outputs=64, input_bits=8, output_bits=1),
-        lanes=16, element_bits=8, folds=2),
+        lanes=16, element_bits=8, replays=2),
     "queue": lambda: Queue(128, count=2, depth=67),
-    "frames": lambda: ReplayBuffer(128, chunks=67, replays=3),
+    "frames": lambda: ReplayBuffer(128, words=67, replays=3),
     "weights": lambda: Rom(words(36, 1024), width=36),
     "pool": lambda: MaxPoolUnit(MaxPool((32, 32, 256), (4, 4), 4, code_bits=4), lanes=16),
 }
@@ -93,7 +93,7 @@ SMALL = {
     "short_queue": lambda: Queue(64, count=1, depth=4),
     "one_line": lambda: LineBuffer(
         Conv((32, 32, 8), (2, 2), outputs=8, input_bits=1, output_bits=1),
-        lanes=8, element_bits=1, folds=1),
+        lanes=8, element_bits=1, replays=1),
 }
 PARTS = LARGE | SMALL | {
     "least_weights": lambda: Rom(words(32, 64), width=32),

@@ -62,12 +62,12 @@ class Ring(ReplayBuffer):
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
-@pytest.mark.parametrize(("chunks", "replays"), [(1, 1), (1, 3), (4, 1), (3, 2), (5, 4)])
-def test_replay_buffer(chunks, replays, idle, stall):
-    sent = words(7, 6 * chunks)
-    frames = [sent[n:n + chunks] for n in range(0, len(sent), chunks)]
+@pytest.mark.parametrize(("count", "replays"), [(1, 1), (1, 3), (4, 1), (3, 2), (5, 4)])
+def test_replay_buffer(count, replays, idle, stall):
+    sent = words(7, 6 * count)
+    frames = [sent[n:n + count] for n in range(0, len(sent), count)]
     expected = [word for frame in frames for _ in range(replays) for word in frame]
-    dut = Ring(7, chunks=chunks, replays=replays)
+    dut = Ring(7, words=count, replays=replays)
     got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall)
     assert got == expected
     if not idle and not stall:
@@ -200,8 +200,8 @@ def test_gearbox(i, o, frame, bits, idle, stall):
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: Fork(4, ways=0), "Ways must be a positive integer, not 0"),
-    (lambda: ReplayBuffer(4, chunks=0, replays=1), "Chunks must be a positive integer, not 0"),
-    (lambda: Gearbox(4, 3, frame=8), "Beat of 3 elements must divide the frame of 8"),
+    (lambda: ReplayBuffer(4, words=0, replays=1), "Words must be a positive integer, not 0"),
+    (lambda: Gearbox(4, 3, frame=8), "Word of 3 elements must divide the frame of 8"),
     (lambda: Emit(0, count=2), "Width must be a positive integer, not 0"),
 ])
 def test_wrong_parameters(make, message):

@@ -113,7 +113,7 @@ FAULTS = {
         "if self.layer.taps == 1 else self.depth", "if self.layer.taps == 1 else self.depth + 1"),
     "window of registers that moves before it was read": (
         "test_sliding.py::test_cycles[same-2]", "benn_fpga.hw.sliding",
-        "(self.o.ready & words_end & folds_end)", "(self.o.ready & words_end)"),
+        "(self.o.ready & words_end & replays_end)", "(self.o.ready & words_end)"),
     "window of registers that is complete a step early": (
         "test_sliding.py::test_cycles[same-1]", "benn_fpga.hw.sliding",
         "init=slide.first)", "init=slide.first - 1)"),
@@ -166,7 +166,7 @@ FAULTS = {
         "init=steps[0].last - 1)", "init=steps[0].last - 1, reset_less=True)"),
     "gate that lets all pass but the last pixels": (
         "test_joints.py::test_marked_gate[3-1-0-3]", "benn_fpga.hw.joints",
-        "starts = counted & (beat == 0)", "starts = ~counted & (beat == 0)"),
+        "starts = counted & (word == 0)", "starts = ~counted & (word == 0)"),
     "partial sum that is read again in a stall": (
         "test_pool.py::test_stalled_partials", "benn_fpga.hw.tiles",
         "read.en.eq(en & valid[0] & enters[0])", "read.en.eq(valid[0] & enters[0])"),

@@ -191,7 +191,7 @@ def test_behind_what_cuts_windows(kind, window, stall):
         pool = sum_pool(layer, 2, 4, [bank])
     words = layer.channels // 2
     dut = Behind(Tiles(layer, lanes=2, element_bits=width) if layer.is_tiled else
-                 LineBuffer(layer, lanes=2, element_bits=width, folds=words, groups=words), pool)
+                 LineBuffer(layer, lanes=2, element_bits=width, replays=words, groups=words), pool)
     expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
     beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), width))],
                         [(dut.o, len(expected))], stall=stall)

@@ -37,10 +37,10 @@ class Checked(SlidingWindow):
         return m
 
 
-def window_words(layer, x, lanes, folds):
+def window_words(layer, x, lanes, replays):
     """The words of the windows of images ``x``."""
     seen = golden.windows(layer, x, fill=0).reshape(layer.positions * len(x), -1, lanes)
-    return [word for window in seen for _ in range(folds)
+    return [word for window in seen for _ in range(replays)
             for word in bits.stream_words(window, layer.input_bits)]
 
 
@@ -52,10 +52,10 @@ def images(layer, count, seed=0):
     return np.random.default_rng(seed).integers(0, 1 << layer.input_bits, (count, *layer.shape))
 
 
-def stream(layer, lanes, folds, x, **waits):
+def stream(layer, lanes, replays, x, **waits):
     """The beats of a sliding window for images ``x``."""
-    dut = Checked(layer, lanes=lanes, element_bits=layer.input_bits, folds=folds)
-    count = len(x) * layer.positions * folds * layer.inputs // lanes
+    dut = Checked(layer, lanes=lanes, element_bits=layer.input_bits, replays=replays)
+    count = len(x) * layer.positions * replays * layer.inputs // lanes
     beats, = rtl.stream(dut, [(dut.i, pixels(layer, x))], [(dut.o, count)], **waits)
     return beats
 
@@ -82,10 +82,10 @@ def test_sliding_window(part):
     @ten(part, layer=layers(), data=st.data())
     def check(layer, data):
         idle, stall = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 3), (2, 2)]))
-        lanes, folds = data.draw(st.sampled_from(layer.wide_simds)), data.draw(st.integers(1, 3))
+        lanes, replays = data.draw(st.sampled_from(layer.wide_simds)), data.draw(st.integers(1, 3))
         x = images(layer, 3)
-        beats = stream(layer, lanes, folds, x, idle=idle, stall=stall)
-        assert [beat.payload for beat in beats] == window_words(layer, x, lanes, folds)
+        beats = stream(layer, lanes, replays, x, idle=idle, stall=stall)
+        assert [beat.payload for beat in beats] == window_words(layer, x, lanes, replays)
 
 
 # Padding as usual, more windows than columns, rows left over, gaps, one column, one row.
@@ -99,22 +99,22 @@ GEOMETRIES = {
 }
 
 
-@pytest.mark.parametrize("folds", [1, 2])
+@pytest.mark.parametrize("replays", [1, 2])
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_cycles(name, folds):
+def test_cycles(name, replays):
     """A step takes a cycle, and a window as many as it has words, the first of them in the step
     after its last: the next step comes with the last."""
     layer = GEOMETRIES[name]
     for lanes in layer.wide_simds:
-        words, now, expected = layer.inputs // lanes * folds, -1, []
+        words, now, expected = layer.inputs // lanes * replays, -1, []
         for _, completes in Slide(layer).walk * 2:
             now += 1
             if completes:
                 expected += range(now + 1, now + 1 + words)
                 now += words - 1
         x = images(layer, 2)
-        beats = stream(layer, lanes, folds, x)
-        assert [beat.payload for beat in beats] == window_words(layer, x, lanes, folds)
+        beats = stream(layer, lanes, replays, x)
+        assert [beat.payload for beat in beats] == window_words(layer, x, lanes, replays)
         assert [beat.cycle for beat in beats] == expected
 
 
@@ -123,7 +123,7 @@ def test_reset(reset_at):
     """After it all is as at the start, to the cycle."""
     layer = GEOMETRIES["same"]
     x = images(layer, 2)
-    dut = SlidingWindow(layer, lanes=6, element_bits=1, folds=1)
+    dut = SlidingWindow(layer, lanes=6, element_bits=1, replays=1)
     expected = stream(layer, 6, 1, x)
     got = rtl.after_reset(dut, pixels(layer, x), reset_at=reset_at, count=len(expected))
     assert [beat.payload for beat in got] == [beat.payload for beat in expected]
@@ -132,4 +132,4 @@ def test_reset(reset_at):
 
 def test_wrong_lanes():
     with pytest.raises(ValueError, match=r"^Lanes must be one of 6, 18, not 4$"):
-        SlidingWindow(GEOMETRIES["same"], lanes=4, element_bits=1, folds=1)
+        SlidingWindow(GEOMETRIES["same"], lanes=4, element_bits=1, replays=1)

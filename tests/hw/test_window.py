@@ -67,19 +67,19 @@ def pixel_words(layer, x, lanes):
     return bits.stream_words(x.reshape(-1, lanes), layer.code_bits)
 
 
-def window_words(layer, x, lanes, folds, groups):
+def window_words(layer, x, lanes, replays, groups):
     """... and the words of their windows."""
     seen = golden.windows(layer, x, fill=0).reshape(-1, layer.taps, layer.channels)
     parts = np.split(seen, groups, axis=2)
     return [word for window in range(len(seen)) for part in parts
-            for _ in range(folds // groups)
+            for _ in range(replays // groups)
             for word in bits.stream_words(part[window].reshape(-1, lanes), layer.code_bits)]
 
 
-def check_line_buffer(layer, *, lanes=1, folds=1, groups=1, seed=0, **waits):
+def check_line_buffer(layer, *, lanes=1, replays=1, groups=1, seed=0, **waits):
     x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (3, *layer.shape))
-    expected = window_words(layer, x, lanes, folds, groups)
-    dut = Checked(layer, lanes=lanes, element_bits=layer.code_bits, folds=folds, groups=groups)
+    expected = window_words(layer, x, lanes, replays, groups)
+    dut = Checked(layer, lanes=lanes, element_bits=layer.code_bits, replays=replays, groups=groups)
     beats, = rtl.stream(dut, [(dut.i, pixel_words(layer, x, lanes))], [(dut.o, len(expected))],
                         **waits)
     assert [beat.payload.data for beat in beats] == expected
@@ -87,10 +87,10 @@ def check_line_buffer(layer, *, lanes=1, folds=1, groups=1, seed=0, **waits):
 
 @st.composite
 def parameters(draw, layer):
-    """Lanes, folds and groups of a line buffer for ``layer``."""
+    """Lanes, replays and groups of a line buffer for ``layer``."""
     lanes = draw(st.sampled_from(divisors(layer.channels)))
     groups = draw(st.sampled_from(divisors(layer.channels // lanes)))
-    return {"lanes": lanes, "groups": groups, "folds": groups * draw(st.integers(1, 3))}
+    return {"lanes": lanes, "groups": groups, "replays": groups * draw(st.integers(1, 3))}
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -116,7 +116,7 @@ GEOMETRIES = {
 @pytest.mark.parametrize("name", GEOMETRIES)
 def test_geometry(name, idle, stall):
     layer = GEOMETRIES[name]
-    check_line_buffer(layer, folds=2 * layer.channels, groups=layer.channels, idle=idle,
+    check_line_buffer(layer, replays=2 * layer.channels, groups=layer.channels, idle=idle,
                       stall=stall)
 
 
@@ -148,7 +148,7 @@ def memories(component):
 @given(layers(), st.data())
 def test_memory(layer, data):
     """Rows of the kernel but one, and its columns: no pixel more."""
-    parts = {**data.draw(parameters(layer)), "folds": 2 * layer.channels}
+    parts = {**data.draw(parameters(layer)), "replays": 2 * layer.channels}
     memory, = memories(Built(layer, element_bits=2, **parts))
     assert memory["words"] <= largest(layer) * (layer.channels // parts["lanes"])
 
@@ -174,7 +174,7 @@ def test_reset(reset_at):
     layer = GEOMETRIES["same"]
     x = np.random.default_rng(0).integers(0, 2, (2, *layer.shape))
     words, expected = pixel_words(layer, x, 1), window_words(layer, x, 1, 1, 1)
-    fresh, dut = (LineBuffer(layer, lanes=1, element_bits=1, folds=1) for _ in range(2))
+    fresh, dut = (LineBuffer(layer, lanes=1, element_bits=1, replays=1) for _ in range(2))
     beats, = rtl.stream(fresh, [(fresh.i, words)], [(fresh.o, len(expected))])
     got = rtl.after_reset(dut, words, reset_at=reset_at, count=len(expected))
     assert [beat.payload.data for beat in got] == expected
