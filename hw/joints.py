@@ -122,13 +122,13 @@ class ReplayBuffer(wiring.Component):
         free = Signal(range(depth + 1), init=depth)  # places that may be written
         fresh = Signal(range(depth + 1))  # words that were never sent
         put, get, first, bank = Signal(), Signal(), Signal(), Signal()
-        place, _ = counter(m, depth, en=put, name="place")
+        address, _ = counter(m, depth, en=put, name="place")
         word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
         m.d.comb += [
             self.i.ready.eq(free != 0),
             put.eq(self.i.valid & self.i.ready),
-            write.addr.eq(place),
+            write.addr.eq(address),
             write.data.eq(self.i.payload),
             write.en.eq(put),
             first.eq(replay == 0),
@@ -280,7 +280,7 @@ class Collect(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         block, take = Signal.like(self.o.payload, reset_less=True), Signal()
-        slot, full = _place(m, self._count, self._tail, en=take, name="slot")
+        slot, full = _position(m, self._count, self._tail, en=take, name="slot")
         m.d.comb += [
             self.o.payload.eq(block),
             self.i.ready.eq(~self.o.valid | self.o.ready),
@@ -322,7 +322,7 @@ class Emit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         block = Signal.like(self.i.payload, reset_less=True)
-        _, last = _place(m, self._count, self._tail, en=self.o.valid & self.o.ready, name="sent")
+        _, last = _position(m, self._count, self._tail, en=self.o.valid & self.o.ready, name="sent")
         m.d.comb += [
             self.o.payload.eq(block[:self._width]),
             self.last.eq(last),
@@ -335,17 +335,17 @@ class Emit(wiring.Component):
         return m
 
 
-def _place(m, count, tail, *, en, name):
-    """Place of a word in its block, and whether it is the last; ``en`` goes to the next word."""
+def _position(m, count, tail, *, en, name):
+    """Position of a word in its block, and whether it is the last; ``en`` goes to the next word."""
     blocks, words = tail or (0, count)
     if words == count:
         return counter(m, count, en=en, name=name)
-    place, last = Signal(range(count), name=name), Signal(name=f"{name}_last")
+    at, last = Signal(range(count), name=name), Signal(name=f"{name}_last")
     _, short = counter(m, blocks + 1, en=en & last, name=f"{name}_block")
-    m.d.comb += last.eq(place == Mux(short, words - 1, count - 1))
+    m.d.comb += last.eq(at == Mux(short, words - 1, count - 1))
     with m.If(en):
-        m.d.sync += place.eq(Mux(last, 0, place + 1))
-    return place, last
+        m.d.sync += at.eq(Mux(last, 0, at + 1))
+    return at, last
 
 
 class Gearbox(wiring.Component):
@@ -380,17 +380,17 @@ class Gearbox(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        found = self._gear
-        collected, emitted = ((found.blocks, words) if found.tail else None
-                              for words in found.tail or (0, 0))
+        gear = self._gear
+        collected, emitted = ((gear.blocks, words) if gear.tail else None
+                              for words in gear.tail or (0, 0))
         block = wiring.flipped(self.i)
-        if found.collect > 1:
-            m.submodules.collect = collect = Collect(self._in, count=found.collect, tail=collected)
+        if gear.collect > 1:
+            m.submodules.collect = collect = Collect(self._in, count=gear.collect, tail=collected)
             wiring.connect(m, block, collect.i)
             block = collect.o
         sink = wiring.flipped(self.o)
-        if found.emit > 1:
-            m.submodules.emit = emit = Emit(self._out, count=found.emit, tail=emitted)
+        if gear.emit > 1:
+            m.submodules.emit = emit = Emit(self._out, count=gear.emit, tail=emitted)
             wiring.connect(m, emit.o, sink)
             sink = emit.i
         m.d.comb += [

@@ -142,10 +142,10 @@ class SlidingWindow(wiring.Component):
 
         def inside(at, size, kernel, name):
             """Registers that say which taps of the window are in the image, along one axis."""
-            found = Signal(kernel, name=name, reset_less=True)
+            taps = Signal(kernel, name=name, reset_less=True)
             with m.If(moves & completes):
-                m.d.sync += found.eq(Cat((at + n >= pad) & (at + n < size + pad)
-                                         for n in range(kernel)))
-            return found
+                m.d.sync += taps.eq(Cat((at + n >= pad) & (at + n < size + pad)
+                                        for n in range(kernel)))
+            return taps
         rows, columns = inside(y, height, kh, "rows"), inside(x, width, kw, "columns")
         return [[row & column for column in columns] for row in rows]

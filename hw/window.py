@@ -108,7 +108,7 @@ class LineBuffer(wiring.Component):
             attrs=buffer_attrs(size, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
         put, get = Signal(), Signal()
-        place, _ = counter(m, size, en=put, name="place")
+        address, _ = counter(m, size, en=put, name="place")
         _, whole = counter(m, words, en=put, name="word")
         word = self._word(m, get)
 
@@ -123,7 +123,7 @@ class LineBuffer(wiring.Component):
         m.d.comb += [
             self.i.ready.eq(space != 0),
             put.eq(self.i.valid & self.i.ready),
-            write.addr.eq(place),
+            write.addr.eq(address),
             write.data.eq(self.i.payload),
             write.en.eq(put),
             read.addr.eq(word.address),
@@ -242,11 +242,11 @@ class LineBuffer(wiring.Component):
                 m.d.sync += y.eq(Mux(ends_frame, 0, y + stride))
 
         def register(name, numbers, value):
-            found = Signal(range(min(0, *numbers), max(1, *numbers) + 1), name=name,
-                           init=int(numbers[0]))
+            held = Signal(range(min(0, *numbers), max(1, *numbers) + 1), name=name,
+                          init=int(numbers[0]))
             with m.If(en):
-                m.d.sync += found.eq(value)
-            return found
+                m.d.sync += held.eq(value)
+            return held
 
         return _Window(
             row=register("row", [0, last_y], y),
@@ -272,8 +272,8 @@ def _more(steps, n):
 def _number(at, step, numbers):
     """``numbers[at // step]``, ``at`` a multiple of ``step``: it is compared with the places where
     they change."""
-    found = C(int(numbers[-1])) if numbers else C(0)
+    number = C(int(numbers[-1])) if numbers else C(0)
     for n in reversed(range(len(numbers) - 1)):
         if numbers[n] != numbers[n + 1]:
-            found = Mux(at <= n * step, int(numbers[n]), found)
-    return found
+            number = Mux(at <= n * step, int(numbers[n]), number)
+    return number

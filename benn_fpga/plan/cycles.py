@@ -402,13 +402,13 @@ class Flow:
 def supplies(plan: Draft) -> list[tuple[Gear, int] | None]:
     """Per unit, the (:class:`Gear`, how often a frame it turns) that brings its first port; None
     if it reads a ring of whole frames, since members run in turn."""
-    found: list[tuple[Gear, int] | None] = []
+    supplied: list[tuple[Gear, int] | None] = []
     for unit in plan.units:
         converter = plan.converter(unit)
         kept = plan.rounds > 1 and any(isinstance(node, nodes.Ring) and not node.engines
                                        for node in plan.front(unit))
-        found.append(None if kept else (converter.gear, converter.turns))
-    return found
+        supplied.append(None if kept else (converter.gear, converter.turns))
+    return supplied
 
 
 @lru_cache(maxsize=1 << 14)
@@ -417,8 +417,8 @@ def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
 
     ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
     """
-    found, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
-    fed = turns * found.cycles
+    gear, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
+    fed = turns * gear.cycles
     if stage.layer.reads_frames:
         return max(stage.reads, fed)
     if _reader(stage) is _straight:
@@ -428,22 +428,22 @@ def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
     # each further row takes as long as the one before, if words come evenly.
     edge, kernel = (-(-size // layer.stride) for size in (layer.padding, layer.kernel[0]))
     more = layer.grid[0] - (2 * edge + kernel + 3)
-    if more <= 1 or turns == 1 or (found.collect > 1 and found.emit > 1):
-        return _alone(stage, found, turns)
+    if more <= 1 or turns == 1 or (gear.collect > 1 and gear.emit > 1):
+        return _alone(stage, gear, turns)
     height, width, channels = layer.shape
 
     def with_rows(rows: int) -> int:
         shape = (height - (more - rows) * layer.stride, width, channels)
-        return _alone(replace(stage, layer=replace(layer, shape=shape)), found,
+        return _alone(replace(stage, layer=replace(layer, shape=shape)), gear,
                       shape[0] * width)
     few = with_rows(0)
     return few + more * (with_rows(1) - few)
 
 
-def _alone(stage: Stage, found: Gear, turns: int) -> int:
+def _alone(stage: Stage, gear: Gear, turns: int) -> int:
     frames, i, o = 3, Channel(), Channel()
-    run: list[Running] = [(processes.source(i, [0] * (frames * turns * found.words)), [i])]
-    for process, sizes in processes.converters(found):
+    run: list[Running] = [(processes.source(i, [0] * (frames * turns * gear.words)), [i])]
+    for process, sizes in processes.converters(gear):
         i, before = Channel(), i
         run.append((process(before, i, sizes), [before, i]))
     run += [*_pixels(stage, [i], [o], [], 0), (processes.taken_at_once(o), [o])]

@@ -30,19 +30,19 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
     Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle. But one
     of several taps needs a window of registers, and wins only if it saves lanes.
     """
-    found = None
+    best = None
     for simd in sorted(layer.simds, key=lambda simd: (simd in layer.wide_simds, -simd)):
         for pe in layer.pes:
-            if found is not None and pe * simd >= found.pe * found.simd:
+            if best is not None and pe * simd >= best.pe * best.simd:
                 break
             stage = Stage(n, layer, Fold(pe, simd))
             if stage.reads * stage.pixels_out <= budget and alone(stage) <= budget:
-                found = stage.fold
+                best = stage.fold
                 break
-    if found is None:
+    if best is None:
         raise BennError(f"{budget} cycles for a member cannot be met: layer {n} ({layer.kind}) "
                         f"takes {alone(_fastest(n, layer))} at the least; allow more")
-    return found
+    return best
 
 
 def _bound(model: Ensemble, bus: int) -> int:

@@ -51,7 +51,7 @@ class Walk:
         """Every :class:`Step` of a frame, in order."""
         layer = self.layer
         (height, width, _), (rows, columns) = layer.shape, layer.grid
-        found, gone = [], 0
+        steps, gone = [], 0
         for y in range(rows):
             for x in range(columns):
                 ends_row = x == columns - 1
@@ -65,10 +65,10 @@ class Walk:
                 else:  # the next row of windows starts with the same row of the image
                     after = gone
                 last = self._last(y, x)
-                found.append(Step(y * layer.stride, x * layer.stride, last, after, last - gone,
+                steps.append(Step(y * layer.stride, x * layer.stride, last, after, last - gone,
                                   after - gone, ends_row, ends_frame))
                 gone = after
-        return tuple(found)
+        return tuple(steps)
 
     def _first(self, n: int) -> int:
         """First row or column of the image in the n-th row or column of windows."""

@@ -146,12 +146,12 @@ class Draft:
 
     def front(self, unit: Unit) -> list[Node]:
         """What stands between a unit and the width converter that leads to its first port."""
-        found: list[Node] = []
+        front: list[Node] = []
         node = self[unit.reads[0]]
         while not isinstance(node, Converter):
-            found.insert(0, node)
+            front.insert(0, node)
             node = self[node.reads[0]]
-        return found
+        return front
 
     def latency(self, unit: Unit) -> int:
         """Cycles of a unit, and of the register that leads to it if there is one."""

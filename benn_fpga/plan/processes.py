@@ -45,7 +45,7 @@ def run(processes: Sequence[Running]) -> None:
             users[id(item)].append(n)
     wakes = [sorted({user for item in shared for user in users[id(item)]} - {n})
              for n, (_, shared) in enumerate(processes)]
-    lists = [[found for item in shared for found in item.lists] for _, shared in processes]
+    lists = [[cycles for item in shared for cycles in item.lists] for _, shared in processes]
     awake, is_awake = deque(range(len(processes))), [True] * len(processes)
     while awake:
         n = awake.popleft()
@@ -131,12 +131,12 @@ def emit(i: Channel, o: Channel, sizes: Sequence[int]) -> Process:
         left = o.taken[-1]
 
 
-def converters(found: Gear) -> list[
+def converters(gear: Gear) -> list[
         tuple[Callable[[Channel, Channel, Sequence[int]], Process], tuple[int, ...]]]:
     """The processes of a :class:`~benn_fpga.plan.widths.Gear`, and the sizes of their blocks."""
-    collects, emits = zip(*found.sizes, strict=True)
-    return [*[(collect, collects)] * (found.collect > 1),
-            *[(emit, emits)] * (found.emit > 1)]
+    collects, emits = zip(*gear.sizes, strict=True)
+    return [*[(collect, collects)] * (gear.collect > 1),
+            *[(emit, emits)] * (gear.emit > 1)]
 
 
 def ring(i: Channel, o: Channel, words: int, replays: int) -> Process:

@@ -89,7 +89,7 @@ FAULTS = {
         "steps[n + 1].last - steps[n].last", "0"),
     "columns that are counted from one": (
         "test_window.py::test_geometry[same-9-0]", "benn_fpga.hw.window",
-        "found = Mux(at <= n * step,", "found = Mux(at < n * step,"),
+        "number = Mux(at <= n * step,", "number = Mux(at < n * step,"),
     "line buffer that overruns": (
         "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
         "+ 1), init=depth)", "+ 2), init=depth + 1)"),
