@@ -348,7 +348,7 @@ class Dense(Products):
 
 @dataclass(frozen=True)
 class _Image(Layer):
-    """A layer that reads images of ``shape``, and gives such unless it says otherwise."""
+    """A layer that reads images of ``shape``, and gives images of that shape by default."""
 
     shape: tuple[int, int, int]
 
@@ -500,7 +500,7 @@ class Conv(Window, Products):
 
 @dataclass(frozen=True)
 class _Pool(Window):
-    """A window of which every channel gives one number."""
+    """A window that gives one number per channel."""
 
     @property
     def is_tiled(self) -> bool:

@@ -1,6 +1,6 @@
 """Tools from YoWASP (Yosys, nextpnr, compiled to WebAssembly), made safe to start at once.
 
-Such a tool compiles itself to machine code when it first runs, for a minute or so, and writes the
+Each of them compiles itself to machine code when it first runs, for a minute or so, and writes the
 result into its cache in place; another one that starts meanwhile maps half a file and dies of a bus
 error. Here one process compiles, into a folder that then appears by a rename, and no tool is
 started on a cache that is not whole.

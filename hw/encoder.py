@@ -16,7 +16,7 @@ class EncoderUnit(wiring.Component):
     """Encodes ``lanes`` bytes per beat, as ``golden.encode`` does. Latency 1.
 
     ``threshold`` and ``thermometer``: element j of a value is [value >= t[j]]. ``planes``: the
-    bits of the value, but for those that are dropped. With thresholds of its own for each value
+    bits of the value, except those that are dropped. With thresholds of its own for each value
     they come from a memory, and no beat is taken in the first cycle after a reset.
 
     Parameters

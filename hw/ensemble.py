@@ -103,7 +103,7 @@ class Ensemble(wiring.Component):
 
 
 def feed(m, plan, chosen, parts, given, members):
-    """Add the nodes ``chosen``, of which the last leads what is read to all engines.
+    """Add the nodes ``chosen``; the last of them leads what is read to all engines.
 
     ``parts`` are their components and ``given`` the streams from outside, both by name.
     """

@@ -15,10 +15,10 @@ __all__ = ["Member"]
 class Member(wiring.Component):
     """An engine of an ensemble: it runs the members of ``contents`` in turn.
 
-    What the first layer reads comes ready to use, since all engines share its buffer: replayed
-    frames for a dense layer, else the taps of windows. Every other layer reads pixels from a queue,
-    in which who sends them has reserved a place, so that such a stage never stops; behind dense
-    layers streams simply wait.
+    All engines share the buffer of the first layer, so its inputs arrive ready to use: replayed
+    frames for a dense layer, else the taps of windows. Every other layer reads pixels from a queue.
+    A gate reserves a place there before a pixel is computed, so that a stage never stops; behind
+    dense layers streams simply wait.
 
     Parameters
     ----------

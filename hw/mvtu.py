@@ -21,7 +21,7 @@ class MatrixVectorUnit(wiring.Component):
     a frame. With P the weighted popcount
     of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
     layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last word
-    of a fold ``latency.layer_latency``, one word per cycle but for the pauses asked for.
+    of a fold ``latency.layer_latency``, one word per cycle except for the pauses asked for.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class MatrixVectorUnit(wiring.Component):
         return m
 
     def _banked(self, m, words, *, en, name):
-        """Address of ``words``, of which every round has its part."""
+        """Address of ``words``, which hold one part for every round."""
         return banked(m, len(words) // self._rounds, repeats=self._layer.positions,
                       banks=self._rounds, en=en, name=name)
 

@@ -11,5 +11,5 @@ def block_attrs(depth, width):
 
 
 def buffer_attrs(depth, width):
-    """... of one of which a word that is being written is never used: neither port need win."""
+    """... of one in which a word that is being written is never used: neither port need win."""
     return {**block_attrs(depth, width), "no_rw_check": 1}

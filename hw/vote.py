@@ -17,7 +17,7 @@ def _better(a, b):
 
 
 def _best_two(a, b):
-    """(best, index, second) of two such triples."""
+    """(best, index, second) of two triples of that kind."""
     greater = b[0] > a[0]
     best, index = _better(a[:2], b[:2])
     loser, rest = Mux(greater, a[0], b[0]), Mux(greater, b[2], a[2])

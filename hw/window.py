@@ -112,11 +112,11 @@ class LineBuffer(wiring.Component):
         _, whole = counter(m, words, en=put, name="word")
         word = self._word(m, get)
 
-        # Both change by what comes and by what is read; one is compared with 0, of one the sign is.
-        # Free places, and those of pixels that are to come and will not be needed.
+        # Both change by what comes and by what is read. ``space`` is tested for zero: free slots,
+        # and those of pixels that are to come and will not be needed.
         steps = self._walk.steps
         space = Signal(range(depth + max(step.free for step in steps) + 1), init=depth)
-        # Pixels that are to come before the window may be read, less one.
+        # ``lack``: pixels still missing before the window may be read, minus one; negative: start.
         most = max(_more(steps, n) for n in range(len(steps)))
         lack = Signal(range(-depth - 1, most + 1), init=steps[0].last - 1)
         came = put & whole

@@ -16,7 +16,7 @@ TOP = "benn_top"  # the module of the whole design
 
 
 def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
-    """The manifest of a design, but for what is known only after generation."""
+    """The manifest of a design, except what is known only after generation."""
     design = plan(model, folding)
     schedule = design.schedule
     return {

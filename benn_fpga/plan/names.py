@@ -15,5 +15,5 @@ def unit(n: int) -> str:
 
 
 def before(kind: str, n: int, port: int = 0) -> str:
-    """A node, of which ``kind`` says what it is, that leads to a port of layer ``n``."""
+    """A node that leads to a port of layer ``n``; ``kind`` is what instances of it are called."""
     return f"{kind}{n}_{port}" if port else f"{kind}{n}"

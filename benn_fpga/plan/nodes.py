@@ -1,7 +1,7 @@
 """The nodes of a plan: every part of a design as a small frozen value.
 
-A node says what stands there, not how it is built: ``hw`` has the component of each kind, cycles.py
-how long it takes. Streams connect nodes; a node names those that it reads.
+A node says what a part does, not how it is built: ``hw`` has the component of each kind, cycles.py
+follows words through it. Streams connect nodes; a node names those that it reads.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Node:
 
     @property
     def register_bits(self) -> int:
-        """Registers that hold words, without their marks: not those of pipelines, of which the
-        latency speaks, nor those behind memories."""
+        """Registers that hold words, without their marks. Those of pipelines and behind memories
+        are not counted: the latency tells them."""
         return 0
 
     @property
@@ -212,7 +212,7 @@ class Ring(Node):
 
 @dataclass(frozen=True)
 class Front(Node, ABC):
-    """What turns the pixels that come into what the unit of ``stage`` reads."""
+    """Turns the pixels that arrive into what the unit of ``stage`` reads."""
 
     prefix: ClassVar[str]  # of its name, before the number of the layer
 
@@ -221,7 +221,7 @@ class Front(Node, ABC):
     @classmethod
     @abstractmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
-        """The node before the unit of ``stage``, if the stream ``i`` comes to it."""
+        """The node that feeds the unit of ``stage`` from the stream ``i``."""
 
 
 @dataclass(frozen=True)

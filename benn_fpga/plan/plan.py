@@ -1,4 +1,4 @@
-"""The plan: what stands where in a design, decided here and nowhere else.
+"""The plan: which parts a design has and what each reads, decided here and nowhere else.
 
 ::
 
@@ -54,7 +54,7 @@ N = TypeVar("N", bound=Node)
 
 @dataclass(frozen=True)
 class Draft:
-    """A design whose timing is not known: its nodes, of which queues have no depth, so no size.
+    """A design whose timing is not known yet. Its queues have no depth, so they have no size.
 
     Members
     -------
@@ -145,7 +145,7 @@ class Draft:
         return next((node for node in self.front(unit) if isinstance(node, Gate)), None)
 
     def front(self, unit: Unit) -> list[Node]:
-        """What stands between a unit and the width converter that leads to its first port."""
+        """The nodes from the width converter that leads to a unit's first port to the unit."""
         front: list[Node] = []
         node = self[unit.reads[0]]
         while not isinstance(node, Converter):
