@@ -247,7 +247,7 @@ def files(model: Ensemble, folding: Folding, x: npt.ArrayLike,
                     *_beats(pack(found[0], 0, found[1], result.totals[n]), lanes)]
     bench = _BENCH % {
         "top": TOP, "lanes": lanes, "keep": 4 * _digits(lanes), "frames": len(x),
-        "frame_beats": design["skid"].i.words,
+        "frame_beats": design.entry.i.words,
         "answer_beats": answer_beats(model.classes, folding.bus),
         "cycles": schedule.latency_cycles + schedule.cycles_per_frame, "reset": reset,
         "report": _report(model.classes, folding.bus)}
