@@ -86,7 +86,8 @@ def component(node, contents=None):
                          total_bits=o.element_bits,
                          weights=[each.vote_weights() for each in contents])
         case nodes.AnswerPort():
-            return AnswerPort(classes=i.lanes, total_bits=i.element_bits, bus=o.bits)
+            return AnswerPort(classes=i.lanes, total_bits=i.element_bits, bus=o.bits,
+                              reject=node.reject)
     raise TypeError(f"{node.name}: {type(node).__name__} has no component")
 
 

@@ -8,7 +8,7 @@ from benn_fpga.hw.check import positive
 from benn_fpga.hw.frame import beat_layout
 from benn_fpga.hw.joints import Emit, SkidBuffer
 from benn_fpga.hw.vote import answer_layout
-from benn_fpga.plan.answer import ERROR_BIT, answer_beats, answer_fields, answer_keep
+from benn_fpga.plan.answer import ERROR_BIT, REJECT_BIT, answer_beats, answer_fields, answer_keep
 
 __all__ = ["AnswerPort"]
 
@@ -23,6 +23,7 @@ class AnswerPort(wiring.Component):
     ----------
     classes, total_bits : of the answer
     bus : bits of a beat, a multiple of 8
+    reject : answers of a smaller margin have the flag that rejects them; None if none has
 
     Members
     -------
@@ -31,12 +32,13 @@ class AnswerPort(wiring.Component):
     o : Out(stream of beat and user), beat_layout, and the error flag with every beat
     """
 
-    def __init__(self, *, classes, total_bits, bus):
+    def __init__(self, *, classes, total_bits, bus, reject=None):
         positive(classes=classes, total_bits=total_bits, bus=bus)
         if bus % 8:
             raise ValueError(f"Bus must be a multiple of 8, not {bus!r}")
         self._classes = classes
         self._bus = bus
+        self._reject = reject
         super().__init__({
             "i": In(stream.Signature(answer_layout(classes, total_bits))),
             "error": In(stream.Signature(1)),
@@ -47,9 +49,12 @@ class AnswerPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lanes = self._bus // 8
+        flags = self.error.payload.shift_left(ERROR_BIT)
+        if self._reject is not None:
+            flags |= (self.i.payload.margin < self._reject).shift_left(REJECT_BIT)
         values = {
             "winner": [self.i.payload.winner],
-            "flags": [self.error.payload.shift_left(ERROR_BIT)],
+            "flags": [flags],
             "margin": [self.i.payload.margin],
             "totals": list(self.i.payload.totals),
         }

@@ -10,7 +10,7 @@ import numpy as np
 from benn_fpga import golden
 from benn_fpga.errors import BennError, Mismatch, warn
 from benn_fpga.output import check_file, check_new
-from benn_fpga.plan.answer import decode
+from benn_fpga.plan.answer import REJECT, decode, flags_of
 from benn_fpga.sim.build import build
 from benn_fpga.sim.locate import first_difference
 from benn_fpga.sim.stream import stream
@@ -35,6 +35,8 @@ class Simulation:
     latency_cycles : from the first beat of a frame alone to the first beat of its answer
     predicted_cycles_per_frame, predicted_latency_cycles : the same by the cycle model
     accuracy : share of the frames that the hardware puts into the class of their label, or None
+    rejected : frames whose answer the hardware flags as rejected; None if the model rejects none
+    answered_accuracy : ``accuracy`` of the frames that are not rejected; None if all are
     first_mismatch : where the first wrong answer went wrong, in words, or None
     layers_compared : layer outputs that were compared, one per frame, member and layer
     same_data : whether the model was trained on this data set, None if it is not known
@@ -55,6 +57,8 @@ class Simulation:
     same_data: bool | None = None
     scale: str = "unknown"
     compile_seconds: float = 0.0
+    rejected: int | None = None
+    answered_accuracy: float | None = None
 
     @property
     def failure(self):
@@ -124,6 +128,7 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
                      advance=_asked(advance, len(x)))
     right = _right(model, out.answers, x, order)
     wrong = np.flatnonzero(~right)
+    rejected = _rejected(model, out.answers[1:len(x) + 1])
     first = None
     if len(wrong):
         with bar("look for the first difference", None):
@@ -141,6 +146,9 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
         predicted_cycles_per_frame=predicted["cycles_per_frame"],
         predicted_latency_cycles=predicted["latency_cycles"],
         accuracy=None if y is None else _accuracy(model, out.answers[1:len(x) + 1], y),
+        rejected=None if model.reject is None else int(rejected.sum()),
+        answered_accuracy=None if model.reject is None or y is None or rejected.all() else
+        _accuracy(model, out.answers[1:len(x) + 1][~rejected], y[:len(rejected)][~rejected]),
         first_mismatch=first,
         layers_compared=len(x) * len(model.members) * len(model.layers)
         if layers and first is None else 0,
@@ -187,7 +195,8 @@ def _right(model, answers, x, order):
     frames = order[:len(answers)]
     right = np.zeros(len(order), bool)
     right[:len(answers)] = (
-        answers["whole"] & ~answers["user"] & padding & (fields["flags"] == 0)
+        answers["whole"] & ~answers["user"] & padding
+        & (fields["flags"] == flags_of(golden_result)[frames])
         & (fields["class_index"] == golden_result.classes[frames])
         & (fields["margin"] == golden_result.margins[frames])
         & (fields["totals"] == golden_result.totals[frames]).all(axis=1))
@@ -198,6 +207,12 @@ def _accuracy(model, answers, y):
     """Share of the frames with label ``y`` whose answer came and names it."""
     fields, _ = decode(answers["data"], model.classes)
     return float(np.count_nonzero(fields["class_index"] == y[:len(answers)]) / len(y))
+
+
+def _rejected(model, answers):
+    """Which answers have the flag that rejects them."""
+    fields, _ = decode(answers["data"], model.classes)
+    return fields["flags"] & REJECT != 0
 
 
 def _interval(ends, predicted):
@@ -223,7 +238,8 @@ def _explain(design, binary, x, numbers, order, answers, n):
     if n >= len(answers):
         return f"frame {frame}: no answer came"
     result = golden.run(model, x[order[n]:order[n] + 1])
-    expected = (int(result.classes[0]), 0, int(result.margins[0]), result.totals[0].tolist())
+    expected = (int(result.classes[0]), int(flags_of(result)[0]), int(result.margins[0]),
+                result.totals[0].tolist())
     fields, _ = decode(answers["data"][n:n + 1], model.classes)
     for what, e, g in zip(("class", "flags", "margin", "totals"), expected, fields[0].tolist(),
                           strict=True):

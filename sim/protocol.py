@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from benn_fpga import golden
 from benn_fpga.errors import Mismatch
-from benn_fpga.plan.answer import pack
+from benn_fpga.plan.answer import records
 from benn_fpga.sim import build
 from benn_fpga.sim.workspace import place, tell, workspace
 
@@ -24,9 +24,7 @@ def check_protocol(design, x, *, seed=0):
     build.build(design.verilog, folder / "plain")
     with workspace(folder) as work:
         tell(work, design, x, latency_cycles=design.manifest["predicted"]["latency_cycles"])
-        (work / "expected.bin").write_bytes(b"".join(
-            pack(label, 0, margin, totals) for label, margin, totals in
-            zip(result.classes, result.margins, result.totals, strict=True)))
+        (work / "expected.bin").write_bytes(b"".join(records(result)))
         tests, failed = build.run(folder / "plain", _BENCH, work, seed=seed)
         if failed or not tests:
             names = [case.get("name") for case in ElementTree.parse(work / "results.xml").iter(

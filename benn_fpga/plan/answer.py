@@ -6,12 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ERROR", "ERROR_BIT", "FLAGS", "Field", "answer_beats", "answer_bits",
-           "answer_fields", "answer_keep", "answer_size", "decode", "describe", "pack"]
+from benn_fpga.golden import Result
+
+__all__ = ["ERROR", "ERROR_BIT", "FLAGS", "REJECT", "REJECT_BIT", "Field", "answer_beats",
+           "answer_bits", "answer_fields", "answer_keep", "answer_size", "decode", "describe",
+           "flags_of", "pack", "records"]
 
 ERROR_BIT = 0  # of the flags: the frame was cut short or too long
 ERROR = 1 << ERROR_BIT
-FLAGS = {"error": (ERROR_BIT, "frame error")}  # by name: the bit, and what it says
+REJECT_BIT = 1  # the margin is below that of the model: the answer means "unknown"
+REJECT = 1 << REJECT_BIT
+FLAGS = {  # by name: the bit, and what it says
+    "error": (ERROR_BIT, "frame error"),
+    "reject": (REJECT_BIT, "rejected for its margin"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,3 +87,14 @@ def decode(data: npt.ArrayLike, classes: int) -> tuple[np.ndarray, np.ndarray]:
 def pack(class_index: int, flags: int, margin: int, totals: Sequence[int]) -> bytes:
     """Bytes of one record, without padding."""
     return np.array((class_index, flags, margin, totals), _record(len(totals))).tobytes()
+
+
+def flags_of(result: Result) -> np.ndarray:
+    """The flags of right frames, as the golden model has them."""
+    return np.where(result.rejected, REJECT, 0)
+
+
+def records(result: Result) -> list[bytes]:
+    """The record of each right frame, without padding, as the golden model has it."""
+    return [pack(*record) for record in zip(result.classes, flags_of(result), result.margins,
+                                            result.totals, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benn_fpga import golden
-from benn_fpga.plan.answer import Field, answer_beats, answer_bits, answer_fields, pack
+from benn_fpga.plan.answer import Field, answer_beats, answer_bits, answer_fields, records
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.plan.plan import plan
 from benn_fpga.spec import Ensemble, Folding
@@ -239,12 +239,12 @@ def files(model: Ensemble, folding: Folding, x: npt.ArrayLike,
     schedule = design.schedule
     assert schedule is not None
     frames, answers = [f"// {line}\n" for line in source.splitlines()], []
-    for n, values in enumerate(x):
+    for n, (values, record) in enumerate(zip(x, records(result), strict=True)):
         label = "" if labels is None else f", label {labels[n]}"
         found = int(result.classes[n]), int(result.margins[n])
         frames += [f"// frame {n}{label}\n", *_beats(values.tobytes(), lanes)]
         answers += [f"// frame {n}: class {found[0]}, margin {found[1]}{label}\n",
-                    *_beats(pack(found[0], 0, found[1], result.totals[n]), lanes)]
+                    *_beats(record, lanes)]
     bench = _BENCH % {
         "top": TOP, "lanes": lanes, "keep": 4 * _digits(lanes), "frames": len(x),
         "frame_beats": design.entry.i.words,

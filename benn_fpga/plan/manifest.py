@@ -29,6 +29,7 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
         "input_shape": list(model.encoder.shape),
         "classes": model.classes,
         "vote": model.vote,
+        "reject": model.reject,
         "members": len(model.members),
         "rounds": design.rounds,
         "encoder": model.encoder.describe(),

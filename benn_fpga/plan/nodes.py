@@ -399,7 +399,12 @@ class Voter(Node):
 
 @dataclass(frozen=True)
 class AnswerPort(Node):
-    """Sends answers over the bus; the record, then a buffer of two beats."""
+    """Sends answers over the bus; the record, then a buffer of two beats.
+
+    ``reject``: answers of a smaller margin are flagged; None if none is.
+    """
+
+    reject: int | None
 
     latency = 2
 

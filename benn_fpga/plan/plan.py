@@ -366,4 +366,4 @@ class _Drafter:
                                 self._rounds))
         beats = answer_beats(model.classes, self._folding.bus)
         self._add(AnswerPort("port", (voter.name, "guard"), answer, Stream(
-            beats, self._folding.bus // 8, 8, Marks.BEAT), 0))
+            beats, self._folding.bus // 8, 8, Marks.BEAT), 0, model.reject))

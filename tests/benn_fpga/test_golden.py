@@ -102,6 +102,17 @@ def test_predict_is_the_class_of_the_vote():
     assert (model.predict(x) == golden.run(model, x).classes).all()
 
 
+@pytest.mark.parametrize("above", [-1, 0, 1])
+def test_rejected_is_a_margin_below_that_of_the_model(above):
+    model = draw.random_model(np.random.default_rng(0))
+    x = draw.random_frames(np.random.default_rng(1), model, 30)
+    result = golden.run(model, x)
+    assert not result.rejected.any()
+    reject = int(np.sort(result.margins)[15]) + above
+    found = golden.run(dataclasses.replace(model, reject=reject), x)
+    assert found.rejected.tolist() == [margin < reject for margin in result.margins.tolist()]
+
+
 @pytest.mark.parametrize(("x", "message"), [
     (np.zeros((2, 4, 4, 1)), "Inputs must be integers in 0..255, not float64"),
     (np.zeros((2, 15), int), r"Inputs must have shape \(frames, 4, 4, 1\), not \(2, 15\)"),

@@ -109,6 +109,21 @@ def test_idle_and_stall(make, vote, idle, stall):
     assert got == golden.run(model, frames)
 
 
+@pytest.mark.parametrize(("vote", "reject", "rejected"), [
+    ("hard", 1, 1), ("hard", 3, 4), ("hard", 4, 6), ("hard", 5, 11),
+    ("soft", 1, 0), ("soft", 16, 1), ("soft", 17, 4), ("soft", 48, 11), ("soft", 49, 12)])
+def test_rejected_answers(vote, reject, rejected):
+    """By margins that occur, and by one more; latency and distance of answers stay as they are."""
+    model, folding = small(4, vote=vote)
+    model, frames = replace(model, reject=reject), drawn_frames(model, 12)
+    timing = plan(model, folding).schedule
+    got = rtl.answers(model, folding, frames, alone=timing.stages["input"])
+    assert got == golden.run(model, frames)
+    assert np.count_nonzero(got.flags) == rejected
+    assert got.latency == timing.latency_cycles
+    assert set(np.diff(got.answered[1:])) == {timing.cycles_per_frame}
+
+
 def mixed_beats(rng, frames, lanes):
     """Beats of frames, some too short or too long, some with a byte left out in the first beat;
     and which of the frames are wrong."""

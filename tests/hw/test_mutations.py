@@ -45,6 +45,9 @@ FAULTS = {
     "rounds that are not added": (
         "test_vote.py::test_soft_vote[1-3-5-5-0-0]", "benn_fpga.hw.vote",
         'delay(m, after, 1, en=en, name="partial")[-1]', "0"),
+    "margin to reject by that is rejected": (
+        "test_port.py::test_flags[7]", "benn_fpga.hw.port", "margin < self._reject",
+        "margin <= self._reject"),
     "filling that is not zero": (
         "test_frame.py::test_frame_of_another_size", "benn_fpga.hw.frame",
         "m.d.comb += [source.eq(1), error.eq(1)]",

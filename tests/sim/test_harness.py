@@ -11,7 +11,7 @@ import draw
 from benn_fpga import golden
 from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.plan import folder
-from benn_fpga.plan.answer import pack
+from benn_fpga.plan.answer import REJECT, records
 from benn_fpga.sim import harness
 from benn_fpga.sim.answers import answer_type
 from benn_fpga.sim.stream import Stream
@@ -48,13 +48,12 @@ class Hardware:
         order = [0] * alone + list(range(len(x)))
         for _ in order if advance else ():
             advance(1)
-        result, timing = golden.run(MODEL, x), design.manifest["predicted"]
+        data, timing = records(golden.run(MODEL, x)), design.manifest["predicted"]
         record = answer_type(28)
         answers = np.zeros(len(order), record)
         for n, f in enumerate(order):
             end = (n + 10) * timing["cycles_per_frame"]
-            data = pack(result.classes[f], 0, result.margins[f], result.totals[f])
-            answers[n] = (100, end - 6, end, False, True, np.frombuffer(data, np.uint8))
+            answers[n] = (100, end - 6, end, False, True, np.frombuffer(data[f], np.uint8))
         answers["start"][0] = answers["first"][0] - timing["latency_cycles"]
         if not taps:
             return Stream(self.spoil(answers), {})
@@ -108,6 +107,26 @@ def test_accuracy_is_that_of_the_hardware(simulate):
     y[3] = (y[3] + 1) % MODEL.classes
     assert simulate(y=y).accuracy == 19 / 20
     assert simulate(y=y, spoil=lambda answers: answers[:FRAME + 1]).accuracy == 6 / 20
+
+
+def test_rejected_frames_are_those_that_the_hardware_flags(simulate):
+    result = golden.run(MODEL, X)
+    kept = ~result.rejected
+    y = np.where(kept, result.classes, (result.classes + 1) % MODEL.classes)
+    y[np.flatnonzero(kept)[0]] += 1
+    found = simulate(y=y)
+    assert (found.rejected, found.accuracy) == (12, 7 / 20)
+    assert found.answered_accuracy == 7 / 8
+    assert simulate().answered_accuracy is None
+    assert simulate(X[:0:-1], spoil=lambda answers: answers[:1]).rejected == 0
+
+
+def test_a_wrong_flag_is_named(simulate):
+    def spoil(answers):
+        answers["data"][FRAME + 1, 2] ^= REJECT
+        return answers
+    found = "frame 7, vote: expected flags 0, got 2 (every layer is right)"
+    assert simulate(spoil=spoil).first_mismatch == found
 
 
 def test_every_layer(simulate):

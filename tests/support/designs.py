@@ -15,12 +15,14 @@ __all__ = ["CASES", "case", "changed", "flip", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
-# taps in a word.
+# taps in a word. The first two reject some answers: by a margin that many have, and ties.
 CASES = {
-    "folded": ({"members": 4, "vote_weights": [1, 2, -1, 3], "encoder": "thermometer"},
+    "folded": ({"members": 4, "vote_weights": [1, 2, -1, 3], "encoder": "thermometer",
+                "reject": 9},
                Folding((Fold(3, 24), Fold(2, 3), Fold(1, 2)), 2, 32)),
     "planes": ({"members": 3, "shape": (7,), "encoder": "planes", "raw_bits": 4, "hidden": (6,),
-                "weight_bits": 2, "activation_bits": 2, "vote": "hard", "vote_weights": [2, 1, 1]},
+                "weight_bits": 2, "activation_bits": 2, "vote": "hard", "vote_weights": [2, 1, 1],
+                "reject": 1},
                Folding((Fold(2, 7), Fold(5, 2)), 1, 24)),
     "unrolled": ({"members": 2, "shape": (5,), "hidden": (4,), "classes": 3, "per_value": True},
                  Folding((Fold(4, 5), Fold(3, 4)), 2, 64)),

@@ -82,7 +82,7 @@ def random_arrays(rng, layer, inputs, bias_limit=None):
 
 
 def random_ensemble(rng, encoder, layers, *, members=1, vote="soft", vote_weights=None,
-                    extreme_bias=False):
+                    extreme_bias=False, reject=None):
     """An ensemble of random integers with these layers, the last of them dense if with extremes."""
     if vote_weights is None:
         vote_weights = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], members).tolist()
@@ -98,7 +98,7 @@ def random_ensemble(rng, encoder, layers, *, members=1, vote="soft", vote_weight
             arrays.append(random_arrays(rng, layer, inputs, bias_limit))
             limits[n] = None if layer.output_bits else layer.limit(arrays[-1], inputs)
         drawn.append(Member(tuple(arrays), vote_weight))
-    return Ensemble(encoder, tuple(layers), tuple(drawn), vote, {})
+    return Ensemble(encoder, tuple(layers), tuple(drawn), vote, {}, reject=reject)
 
 
 def _per_layer(bits_, layers):
@@ -107,7 +107,7 @@ def _per_layer(bits_, layers):
 
 def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, weight_bits=1,
                  activation_bits=1, encoder="threshold", levels=3, raw_bits=8, vote="soft",
-                 vote_weights=None, per_value=False, extreme_bias=False):
+                 vote_weights=None, per_value=False, extreme_bias=False, reject=None):
     """An ensemble of random integers.
 
     ``weight_bits`` is one number or one per layer, ``activation_bits`` one number or one per hidden
@@ -121,7 +121,7 @@ def random_model(rng, *, members=2, shape=(4, 4, 1), hidden=(12, 8), classes=5, 
     layers = tuple(Dense(sizes[n], sizes[n + 1], weight_bits[n], widths[n], widths[n + 1])
                    for n in range(len(hidden) + 1))
     return random_ensemble(rng, first, layers, members=members, vote=vote,
-                           vote_weights=vote_weights, extreme_bias=extreme_bias)
+                           vote_weights=vote_weights, extreme_bias=extreme_bias, reject=reject)
 
 
 def random_folding(rng, model, bus=None):
