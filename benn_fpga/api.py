@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from benn_fpga import golden, modelfile
+from benn_fpga import accuracy, golden, modelfile
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
 from benn_fpga.output import check_apart, check_file
@@ -26,14 +26,16 @@ from benn_fpga.settings import Settings
 from benn_fpga.spec import Ensemble, Folding
 
 if TYPE_CHECKING:
-    from benn_fpga.analysis import Analysis
+    from benn_fpga.accuracy import Answered, ClassAccuracy, Rejection
+    from benn_fpga.analysis import Advice, Analysis
     from benn_fpga.sim.harness import Simulation
     from benn_fpga.sw.data import Dataset
     from benn_fpga.sw.report import Report
     from benn_fpga.sw.train import Trained
 
-__all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare", "eval",
-           "experiment", "fastest", "generate", "load", "measure", "pick", "predict", "simulate",
+__all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
+           "cross_validate", "eval", "experiment", "fastest", "generate", "load", "measure", "pick",
+           "predict", "simulate",
            "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
@@ -95,8 +97,12 @@ def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | Non
 def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | None = None,
           data_dir: str | Path | None = None, scale: str | None = None,
           workers: int | None = None, progress: Progress = None, resume: bool = False,
-          force: bool = False, **options: Any) -> Ensemble:
+          force: bool = False, reject: float | None = None, **options: Any) -> Ensemble:
     """Train an ensemble, write it to ``path`` if given, and return it.
+
+    ``reject`` is an error rate: the model then rejects answers by the smallest margin that leaves
+    no more errors among the others, on the validation part. If none does, it rejects nothing, and
+    its provenance says what came nearest; see :class:`~benn_fpga.accuracy.Rejection`.
 
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there. A file
     that is at ``path`` is replaced only with ``force``.
@@ -107,6 +113,8 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
     """
     settings = Settings.of(**options)
+    if reject is not None:
+        accuracy.check_rate(reject)
     kept = None if path is None else f"{path}.checkpoint"
     if path is not None:
         check_apart({"the data": dataset, "the model": path, "its checkpoint": kept})
@@ -118,6 +126,8 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     try:
         model = trainer.train(found, settings, workers=workers, progress=progress,
                               checkpoint=kept, resume=resume)
+        if reject is not None:
+            model, _ = _rejecting(model, found.x_valid, found.y_valid, reject)
     except KeyboardInterrupt:
         if kept is None or not os.path.exists(kept):
             raise
@@ -127,6 +137,41 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
         model.save(path, force)
         checkpoint.remove(kept)
     return model
+
+
+def _rejecting(model: Ensemble, x: np.ndarray, y: np.ndarray, wanted: float,
+               ) -> tuple[Ensemble, "Rejection"]:
+    """``model`` with the margin to reject by for a ``wanted`` error rate among answers to frames
+    ``x``, or with none if that cannot be met; and what it rests on."""
+    result = golden.run(model, x)
+    found = accuracy.rejection(result.margins, result.classes == y, wanted)
+    return replace(model, reject=found.margin if found.is_met else None,
+                   provenance={**model.provenance, "rejection": found.origin()}), found
+
+
+def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
+                   data_dir: str | Path | None = None, scale: str | None = None,
+                   workers: int | None = None, progress: Progress = None,
+                   **options: Any) -> "Advice":
+    """The :class:`~benn_fpga.analysis.Advice` of ``folds`` trainings, each without one part of the
+    training and validation frames; every frame counts once, for the members that did not see it.
+
+    Parameters are as in :func:`train`; the options are checked by the first training. If boosting
+    stops early in a fold, the advice is on as many members as all folds have.
+    """
+    from benn_fpga import analysis
+    settings = Settings.of(**options)
+    with _extra("train"):
+        from benn_fpga.sw import data
+        from benn_fpga.sw import train as trainer
+    right = []
+    for part in data.folds(data.load(dataset, data_dir, limit, show=progress, scale=scale), folds):
+        model = trainer.train(part, settings, workers=workers, progress=progress)
+        scores = golden.run(model, part.x_valid).scores
+        counts, orders = analysis.right_by_any(model, scores, part.y_valid)
+        right.append(counts)
+    members = min(map(len, right))
+    return analysis.advise(np.concatenate([part[:members] for part in right], axis=1), orders)
 
 
 @dataclass(frozen=True)
@@ -199,8 +244,10 @@ def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
     check_file(path, force)
     if not 1 <= members <= len(model.members):
         raise BennError(f"the first {members} cannot be picked of {len(model.members)} members")
-    origin = {key: value for key, value in model.provenance.items() if key != "scores"}
-    picked = replace(model, members=model.members[:members], provenance={
+    # What was measured is true of all members only, and so is a margin to reject by.
+    origin = {key: value for key, value in model.provenance.items()
+              if key not in ("scores", "rejection")}
+    picked = replace(model, members=model.members[:members], reject=None, provenance={
         **origin, "picked": {"members": members, "model_sha256": model.digest()}})
     picked.save(path, force)
     return picked
@@ -209,11 +256,14 @@ def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
 def analyse(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "valid",
             limit: int | None = None, data_dir: str | Path | None = None,
             progress: Progress = None) -> "Analysis":
-    """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set."""
+    """The :class:`~benn_fpga.analysis.Analysis` of a model on a part of a data set.
+
+    Only the validation part gives advice: what is chosen by the test part is not tested by it.
+    """
     from benn_fpga import analysis
     model = _model(model)
     x, y, _ = _labelled(model, dataset, split, limit, data_dir, progress)
-    return analysis.analyse(model, x, y)
+    return analysis.analyse(model, x, y, advice=split == "valid")
 
 
 def experiment(name: str, dataset: str | Path | None = None, *, quick: bool = False,
@@ -243,32 +293,99 @@ def experiment(name: str, dataset: str | Path | None = None, *, quick: bool = Fa
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Shares of frames that the vote, and each member alone, classifies as labelled.
+    """How well a model does on some frames.
 
-    ``curve``: by the vote of the first 1, 2, ... members. ``same_data``: whether the model was
-    trained on this data set, None if it does not say. ``scale``: how floats became bytes, as in
-    :class:`benn_fpga.raw.Inputs`.
+    Members
+    -------
+    frames : there are
+    accuracy, accuracy_interval : share that the vote classifies as labelled, and where it lies with
+        95 % confidence
+    member_accuracy : share that each member alone classifies as labelled
+    curve : by the vote of the first 1, 2, ... members
+    classes : :class:`~benn_fpga.accuracy.ClassAccuracy` of each class
+    confusion : frames by label (row) and answer (column)
+    predictions, margins : of each frame
+    coverage : :class:`~benn_fpga.accuracy.Answered`, what rejection by each margin would leave
+    reject : margin below which the model rejects an answer, or None
+    rejected, answered_accuracy, answered_interval : frames that it rejects, and the accuracy of the
+        others, None if there are none
+    rejection : :class:`~benn_fpga.accuracy.Rejection`, if a margin was asked for
+    same_data : whether the model was trained on this data set, None if it does not say
+    scale : how floats became bytes, as in :class:`benn_fpga.raw.Inputs`
     """
 
     frames: int
     accuracy: float
+    accuracy_interval: tuple[float, float]
     member_accuracy: list[float]
     curve: list[float]
+    classes: list["ClassAccuracy"]
+    confusion: list[list[int]]
+    predictions: list[int]
+    margins: list[int]
+    coverage: list["Answered"]
+    reject: int | None = None
+    rejected: int = 0
+    answered_accuracy: float | None = None
+    answered_interval: tuple[float, float] | None = None
+    rejection: "Rejection | None" = None
     same_data: bool | None = None
     scale: str = "unknown"
 
+    def describe(self) -> dict[str, Any]:
+        """As JSON."""
+        return {**dataclasses.asdict(self),
+                "rejection": self.rejection and self.rejection.describe()}
+
 
 def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "test",
-         limit: int | None = None, data_dir: str | Path | None = None,
+         limit: int | None = None, data_dir: str | Path | None = None, reject: float | None = None,
+         path: str | Path | None = None, force: bool = False,
          progress: Progress = None) -> Evaluation:
-    """Accuracy of the golden model."""
-    from benn_fpga import analysis
-    model = _model(model)
+    """How well the golden model does; returns :class:`Evaluation`.
+
+    ``reject`` is an error rate, for which a margin is chosen on the validation part as in
+    :func:`train`. The model with this margin is what is evaluated and, if the rate can be met,
+    written to ``path``; a file that is there is replaced only with ``force``.
+    """
+    model, found = _model(model), None
+    if path is not None:
+        if reject is None:
+            raise BennError("there is nothing to write without `reject`; give an error rate")
+        check_file(path, force)
+    if reject is not None:
+        accuracy.check_rate(reject)
+        valid = _labelled(model, dataset, "valid", None, data_dir, progress)
+        model, found = _rejecting(model, *valid[:2], reject)
     x, y, same = _labelled(model, dataset, split, limit, data_dir, progress)
+    evaluation = replace(_evaluation(model, x, y), rejection=found, same_data=same,
+                         scale=model.inputs.scale)
+    if path is not None and found is not None and found.is_met:
+        model.save(path, force)
+    return evaluation
+
+
+def _evaluation(model: Ensemble, x: np.ndarray, y: np.ndarray) -> Evaluation:
+    from benn_fpga import analysis
     result = golden.run(model, x)
-    return Evaluation(len(x), float((result.classes == y).mean()),
-                      (result.member_classes.T == y).mean(axis=1).tolist(),
-                      analysis.curve(model, result.scores, y), same, model.inputs.scale)
+    right, answered = result.classes == y, ~result.rejected
+    counts = accuracy.confusion(y, result.classes, model.classes)
+    left, sure = int(answered.sum()), int((right & answered).sum())
+    return Evaluation(
+        frames=len(x),
+        accuracy=float(right.mean()),
+        accuracy_interval=accuracy.interval(int(right.sum()), len(x)),
+        member_accuracy=(result.member_classes.T == y).mean(axis=1).tolist(),
+        curve=analysis.curve(model, result.scores, y),
+        classes=accuracy.by_class(counts, [model.inputs.name_of(n) for n in range(model.classes)]),
+        confusion=counts.tolist(),
+        predictions=result.classes.tolist(),
+        margins=result.margins.tolist(),
+        coverage=accuracy.by_margin(result.margins, right),
+        reject=model.reject,
+        rejected=len(x) - left,
+        answered_accuracy=sure / left if left else None,
+        answered_interval=accuracy.interval(sure, left) if left else None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 The rule: the fewest levels whose accuracy is within one standard error of the best.
 """
 
-import dataclasses
 import math
 import sys
 
@@ -19,19 +18,6 @@ LEVELS = (2, 4, 6, 8, 12, 16)
 FOLDS = 10
 
 
-def folds():
-    """The training images of digits, each tenth of them once as validation part."""
-    found = data.load("digits")
-    x = np.concatenate([found.x_train, found.x_valid])
-    y = np.concatenate([found.y_train, found.y_valid])
-    order = np.random.default_rng(0).permutation(len(x))
-    for n in range(FOLDS):
-        held = np.zeros(len(x), bool)
-        held[order[n::FOLDS]] = True
-        yield dataclasses.replace(found, x_train=x[~held], y_train=y[~held],
-                                  x_valid=x[held], y_valid=y[held])
-
-
 def accuracy(part, levels):
     model = train(part, Settings(encoder=f"thermometer:{levels}", members=8), progress=False)
     score = model.provenance["scores"]["validation"]
@@ -41,7 +27,7 @@ def accuracy(part, levels):
 def main():
     rows = []
     for levels in LEVELS:
-        scores = [accuracy(part, levels) for part in folds()]
+        scores = [accuracy(part, levels) for part in data.folds(data.load("digits"), FOLDS)]
         mean, error = np.mean(scores), np.std(scores, ddof=1) / math.sqrt(FOLDS)
         rows.append((levels, mean, error))
         print(f"{levels} levels: {console.percent(mean)} ± {console.percent(error)}", flush=True)

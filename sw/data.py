@@ -1,5 +1,6 @@
 """Data sets as raw integers, split into training, validation and test parts."""
 
+import dataclasses
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.readers import npz
 from benn_fpga.sw import files, formats, labels
 
-__all__ = ["DATASETS", "Dataset", "load", "part"]
+__all__ = ["DATASETS", "Dataset", "folds", "load", "part"]
 
 CLASS_NAMES = {  # of those whose classes are not digits
     "fashion-mnist": ("T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
@@ -209,14 +210,38 @@ def _npz_digest(inputs, shape, x, y):
     return _digest(*parts)
 
 
+def folds(dataset, count):
+    """``count`` copies of a :class:`Dataset`, each with another part of its training and validation
+    frames as validation part; every class has its share in each, to within one frame."""
+    x = np.concatenate([dataset.x_train, dataset.x_valid])
+    y = np.concatenate([dataset.y_train, dataset.y_valid])
+    if not 2 <= count <= len(y):
+        raise BennError(f"Folds must be 2 to the number of frames, here {len(y)}, not {count}")
+    once = np.flatnonzero(np.bincount(y) == 1)
+    if len(once):
+        raise BennError(f"{dataset.name}: class {once[0]} has 1 frame, so there is none to train "
+                        f"on in one of the folds; leave out the class, or use more data")
+    order = _by_class(y, SPLIT_SEED)
+    for n in range(count):
+        held = np.zeros(len(y), bool)
+        held[order[n::count]] = True
+        yield dataclasses.replace(dataset, x_train=x[~held], y_train=y[~held], x_valid=x[held],
+                                  y_valid=y[held])
+
+
 def _draw(y, count, seed):
     """Mask of ``count`` frames in which each class has its share, to within one frame."""
-    # RandomState: its numbers are the same under every version of NumPy.
-    order = np.random.RandomState(seed).permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
+    order = _by_class(y, seed)
     mask = np.zeros(len(y), bool)
     mask[order[(2 * np.arange(count) + 1) * len(y) // (2 * count)]] = True
     return mask
+
+
+def _by_class(y, seed):
+    """Indices of ``y``, class by class, in a random order within each."""
+    # RandomState: its numbers are the same under every version of NumPy.
+    order = np.random.RandomState(seed).permutation(len(y))
+    return order[np.argsort(y[order], kind="stable")]
 
 
 def _held(name, y, valid=None, seed=SPLIT_SEED):

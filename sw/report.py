@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.output import check_file, write_atomically
 
-__all__ = ["HELD", "Claim", "Line", "Report", "check_plot", "draw", "draw_analysis", "mean", "read",
-           "spread", "write"]
+__all__ = ["HELD", "Claim", "Line", "Report", "check_plot", "draw", "draw_analysis",
+           "draw_evaluation", "mean", "read", "spread", "write"]
 
 FORMAT = "benn-experiment"
 PLOTS = ("svg", "png", "pdf")
@@ -30,7 +30,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Line:
-    """Points to plot; ``error`` is the deviation of each y."""
+    """Points to plot; ``error`` is the deviation of each y, or two lists, of below and above it."""
 
     label: str
     x: list
@@ -140,7 +140,14 @@ def _lines(axes, lines):
         axes.errorbar(line.x, line.y, line.error, label=line.label, marker="o", markersize=3,
                       capsize=2, linewidth=1.2)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    _legend(axes)
+
+
+def _legend(axes):
+    """Below the axes, where it hides no line."""
+    labels = axes.get_legend_handles_labels()[1]
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False,
+                ncols=1 + (len(labels) > 3))
 
 
 def draw(report, path, force=False):
@@ -154,28 +161,149 @@ def draw(report, path, force=False):
             axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def draw_analysis(found, compared, name, path, force=False):
+def draw_analysis(found, compared, name, path, force=False, cross_validated=None):
     """Plot an :class:`~benn_fpga.analysis.Analysis`: accuracy by K, what each member adds, and how
-    often two of them differ. ``compared`` has the accuracy of other networks by name."""
-    members = list(range(1, len(found.curve) + 1))
-    with _figure("analysis", path, force, figsize=(13, 4.2), ncols=3) as (
-            figure, (votes, gains, pairs)):
-        figure.suptitle(f"{name}: the first {found.chosen} are best")
-        _lines(votes, [
-            Line("vote of the first K", members, [100 * a for a in found.curve]),
-            Line("member K alone", members, [100 * a for a in found.members]),
-            *(Line(label, [1, len(members)], [100 * rival] * 2)
-              for label, rival in compared.items())])
-        votes.set(xlabel="K", ylabel="accuracy, %")
-        gains.bar(members, [100 * gain for gain in found.gain])
-        gains.set(xlabel="member", ylabel="what the vote loses without it, %")
-        gains.grid(alpha=0.3)
-        for axes in (votes, gains):
-            axes.xaxis.get_major_locator().set_params(integer=True)
-        shares = [[100 * share for share in row] for row in found.disagreement]
-        edges = (0.5, len(members) + 0.5)
-        image = pairs.imshow(shares, vmin=0, extent=(*edges, *reversed(edges)))
-        for axis in (pairs.xaxis, pairs.yaxis):
-            axis.get_major_locator().set_params(integer=True)
-        pairs.set(xlabel="member", ylabel="member")
-        figure.colorbar(image, ax=pairs, label="frames in which the two differ, %")
+    often two of them differ. ``compared`` has the accuracy of other networks by name,
+    ``cross_validated`` is the :class:`~benn_fpga.analysis.Advice` of folds."""
+    with _figure("analysis", path, force, figsize=(13, 4.6), ncols=3) as (figure, axes):
+        advice = cross_validated or found.advice
+        figure.suptitle(_title(name, advice))
+        _draw_members(figure, axes, found, compared, cross_validated)
+
+
+def draw_evaluation(result, found, name, path, force=False):
+    """Plot an :class:`~benn_fpga.api.Evaluation` and the Analysis ``found`` of the same frames."""
+    with _figure("evaluation", path, force, figsize=(13, 9.4), ncols=3, nrows=2) as (figure, axes):
+        figure.suptitle(_title(name, found.advice))
+        _draw_members(figure, axes[0], found, {})
+        _draw_confusion(figure, axes[1, 0], result)
+        _draw_classes(axes[1, 1], result)
+        _draw_coverage(axes[1, 2], result)
+
+
+def _title(name, advice):
+    """With the advice, if there is any to give."""
+    if advice is None or len(advice.curve) == 1:
+        return name
+    return f"{name}\nenough: {advice}" + (f" ({advice.little})" if advice.little else "")
+
+
+def _percent(shares):
+    return [100 * share for share in shares]
+
+
+def _bounds(label, shares, intervals):
+    """The :class:`Line` of shares for K = 1, 2, ... with their intervals."""
+    error = [[100 * (share - low) for share, (low, _) in zip(shares, intervals, strict=True)],
+             [100 * (high - share) for share, (_, high) in zip(shares, intervals, strict=True)]]
+    return Line(label, list(range(1, len(shares) + 1)), _percent(shares), error)
+
+
+def _draw_members(figure, axes, found, compared, cross_validated=None):
+    """Accuracy by K, what each member adds, and how often two of them differ."""
+    votes, gains, pairs = axes
+    k = len(found.curve)
+    lines = [_bounds("vote of the first K, 95 % interval", found.curve, found.intervals),
+             *(Line(label, [1, k], [100 * rival] * 2) for label, rival in compared.items())]
+    advice = cross_validated or found.advice
+    if cross_validated is not None:
+        lines.append(_bounds("K members, by cross-validation", advice.curve, advice.intervals))
+    elif advice is not None and advice.orders > 1:
+        lines.append(Line("vote of any K, mean", list(range(1, k + 1)), _percent(advice.curve)))
+    if k > 1:
+        votes.plot([0.7] * k, _percent(found.members), ".", color="grey", label="a member alone")
+    if advice is not None and k > 1:
+        votes.axvline(advice.chosen, color="grey", linestyle=":", label="enough")
+    votes.set(xlabel="members that vote, K", ylabel="accuracy, %", xlim=(0.5, k + 0.5))
+    _lines(votes, lines)
+    votes.xaxis.get_major_locator().set_params(integer=True)
+    if k == 1:
+        votes.set_xticks([1])
+        _nothing(gains, "one member: the vote is its own")
+        _nothing(pairs, "one member: none to differ from")
+        return
+    gains.bar(range(k), _percent(found.gain))
+    gains.set(xlabel="member", ylabel="what the vote loses without it, %")
+    gains.grid(alpha=0.3)
+    if not any(found.gain):
+        _say(gains, "the vote loses nothing without any one of them")
+    image = pairs.imshow([_percent(row) for row in found.disagreement], vmin=0)
+    pairs.set(xlabel="member", ylabel="member")
+    figure.colorbar(image, ax=pairs, label="frames in which the two differ, %")
+    for axis in (gains.xaxis, pairs.xaxis, pairs.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+
+
+def _say(axes, text):
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, wrap=True)
+
+
+def _nothing(axes, text):
+    """Instead of an empty box."""
+    axes.set_axis_off()
+    _say(axes, text)
+
+
+def _names(axis, result):
+    """Names of the classes at an axis, as far as there is room."""
+    if len(result.classes) > 20:
+        axis.get_major_locator().set_params(integer=True)
+        return
+    axis.set_ticks(range(len(result.classes)),
+                   [each.name if len(each.name) <= 12 else f"{each.name[:11]}…"
+                    for each in result.classes], fontsize="small")
+
+
+def _draw_confusion(figure, axes, result):
+    """Shares of the frames of each class, with their numbers if the classes are few."""
+    frames = [max(1, each.frames) for each in result.classes]
+    shares = [[100 * count / of for count in row]
+              for row, of in zip(result.confusion, frames, strict=True)]
+    image = axes.imshow(shares, vmin=0, vmax=100, cmap="Blues")
+    if len(frames) <= 12:
+        for label, row in enumerate(result.confusion):
+            for answer, count in enumerate(row):
+                if count:
+                    axes.text(answer, label, count, ha="center", va="center", fontsize="x-small",
+                              color="white" if shares[label][answer] > 50 else "black")
+    for axis in (axes.xaxis, axes.yaxis):
+        _names(axis, result)
+    if any(len(each.name) > 2 for each in result.classes):
+        axes.tick_params(axis="x", rotation=90)
+    axes.set(xlabel="answer", ylabel="label")
+    figure.colorbar(image, ax=axes, label="frames of the label, %")
+
+
+def _draw_classes(axes, result):
+    """Accuracy of each class that has frames, with its interval, and of all."""
+    known = [each for each in result.classes if each.frames]
+    error = [[100 * (each.accuracy - each.interval[0]) for each in known],
+             [100 * (each.interval[1] - each.accuracy) for each in known]]
+    axes.errorbar(_percent(each.accuracy for each in known), [each.label for each in known],
+                  xerr=error, fmt="o", markersize=3, capsize=2, linewidth=1.2,
+                  label="a class, 95 % interval")
+    axes.axvline(100 * result.accuracy, color="grey", linestyle=":", label="all")
+    _names(axes.yaxis, result)
+    axes.set(xlabel="accuracy, %", ylabel="class")
+    axes.invert_yaxis()
+    axes.grid(alpha=0.3)
+    _legend(axes)
+
+
+def _draw_coverage(axes, result):
+    """Error rate of what is answered, against how much is, and where the model rejects."""
+    if len(result.coverage) == 1:
+        _nothing(axes, "all answers have the same margin")
+        return
+    axes.plot(_percent(point.coverage for point in result.coverage),
+              _percent(1 - point.accuracy for point in result.coverage), drawstyle="steps-post",
+              linewidth=1.2, label="answers of at least some margin")
+    if result.answered_accuracy is not None and result.reject is not None:
+        axes.plot([100 * (1 - result.rejected / result.frames)],
+                  [100 * (1 - result.answered_accuracy)], "o", color="black",
+                  label=f"margin {result.reject}, the model's")
+    first_wrong = min((point.coverage for point in result.coverage if point.wrong), default=0)
+    axes.set(xlabel="coverage: frames that are answered, %", ylabel="wrong among the answers, %",
+             xlim=(max(0, 100 * first_wrong - 10), 101))
+    axes.grid(alpha=0.3)
+    _legend(axes)

@@ -90,6 +90,13 @@ def _positive(text):
     return number
 
 
+def _rate(text):
+    if _positive(text) >= 1:
+        raise argparse.ArgumentTypeError(f"must be an error rate below 1, as 0.01 for 1 %, not "
+                                         f"{_cut(text)}")
+    return _positive(text)
+
+
 def _megahertz(text):
     if _positive(text) > 1e6:
         raise argparse.ArgumentTypeError(f"must be a clock in MHz, at most 1e6, not {_cut(text)}")
@@ -149,6 +156,11 @@ def build():
     def force(sub, text="replace files that are there"):
         sub.add_argument("--force", action="store_true", help=text)
 
+    def reject(sub):
+        sub.add_argument("--reject", metavar="RATE", type=_rate,
+                         help="reject answers by the smallest margin that leaves at most this "
+                              "error rate (0.01: 1 %%) among the others, on the validation part")
+
     def network(sub):
         widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
                            for name in NETS)
@@ -201,6 +213,10 @@ def build():
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--resume", action="store_true",
                      help="go on from the checkpoint of a run that was interrupted")
+    reject(sub)
+    sub.add_argument("--folds", metavar="N", type=_count,
+                     help="say how many members to take by cross-validation: train N more times, "
+                          "each without another part of the data")
     sub.add_argument("--plot", metavar="FILE.svg",
                      help="draw accuracy by K, what each member adds, and how they differ")
     sub.add_argument("--compare", action="store_true",
@@ -223,13 +239,17 @@ def build():
     sub = verb("info", "show what is in a model file")
     sub.add_argument("model", metavar="M.benn")
 
-    sub = verb("eval", "measure the accuracy of the golden model")
+    sub = verb("eval", "measure the golden model: accuracy, confusion, rejection by margin")
     sub.add_argument("model", metavar="M.benn")
     dataset(sub)
     split(sub)
     sub.add_argument("--limit", metavar="N", type=_count, help="use the first N frames")
+    reject(sub)
+    sub.add_argument("-o", "--output", metavar="N.benn",
+                     help="write the model with the margin of --reject")
     sub.add_argument("--plot", metavar="FILE.svg",
-                     help="draw accuracy by K, what each member adds, and how they differ")
+                     help="draw accuracy by K, by class and by margin, the confusion matrix, what "
+                          "each member adds, and how they differ")
     force(sub)
 
     sub = verb("predict", "answer for your own files: class, name, margin and totals of each frame")
@@ -245,7 +265,7 @@ def build():
     sub = verb("pick", "write a model file of the first members of another")
     sub.add_argument("model", metavar="M.benn")
     sub.add_argument("-k", "--members", metavar="K", type=_count, required=True,
-                     help="so many; `train` says which K is best on the validation part")
+                     help="so many; `train` says how many are enough on the validation part")
     sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
     force(sub)
 

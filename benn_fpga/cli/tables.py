@@ -9,18 +9,30 @@ from benn_fpga.cli.console import percent, plain, table
 __all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
            "info", "measured", "picked", "place", "simulation", "trained"]
 
+MATRIX = 12  # classes of the largest confusion matrix that is shown
+WORST = 10  # rows that are shown of more
+COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5)
 
-def trained(dataset, data, found):
-    """Of a model that was trained: ``data`` of ``train`` and its Analysis ``found``."""
-    members = data["member_accuracy"]
+
+def trained(dataset, data, found, cross_validated, rejection):
+    """Of a model that was trained: ``data`` of ``train``, its Analysis ``found``, the Advice of
+    folds and the Rejection, or None."""
+    members, rows = data["member_accuracy"], []
+    if len(members) > 1:
+        rows = [("enough members", found.advice),
+                *([(f"enough by {data['folds']} folds, {cross_validated.frames} frames",
+                    cross_validated)] if cross_validated else []),
+                ("two members differ in", percent(found.mean_disagreement))]
+    elif cross_validated:
+        rows = [(f"accuracy by {data['folds']} folds, {cross_validated.frames} frames",
+                 _sure(cross_validated.curve[0], cross_validated.intervals[0]))]
     rows = [
         ("members", len(members)),
         ("mean accuracy of a member", percent(sum(members) / len(members))),
-        ("accuracy of the vote", percent(data["accuracy"])),
-        ("best with the first", f"{found.chosen}: {percent(max(found.curve))}"),
-        *([("two members differ in", percent(found.mean_disagreement))]
-          if len(members) > 1 else []),
+        ("accuracy of the vote, 95 % interval", _sure(data["accuracy"], data["accuracy_interval"])),
+        *rows,
         ("validation frames", data["frames"]),
+        *_rejection(rejection),
         ("weight bits", f"{data['weight_bits']:,}"),
         ("written to", data["model"]),
     ]
@@ -30,22 +42,44 @@ def trained(dataset, data, found):
     return shown
 
 
+def _range(interval):
+    return f"{100 * interval[0]:.2f} to {100 * interval[1]:.2f} %"
+
+
+def _sure(share, interval):
+    """A share and its interval."""
+    return f"{percent(share)} ({_range(interval)})"
+
+
+def _rejection(found):
+    """What a margin to reject by rests on, if there is one."""
+    if found is None or not found.is_met:
+        return []
+    return [("rejects below margin", found.margin),
+            ("validation frames that it answers",
+             f"{found.answered} of {found.frames}, {found.wrong} wrong "
+             f"({_range(found.error_interval)})")]
+
+
 def _members(found):
     """Of each member its accuracy, that of the vote with those before it, and what it adds."""
     return table(
-        "Members", (">", ">alone", ">vote up to it", ">vote of all loses without it"),
-        [(k, percent(alone), percent(vote), f"{100 * gain:+.2f} %")
-         for k, (alone, vote, gain) in enumerate(zip(found.members, found.curve, found.gain,
-                                                     strict=True))])
+        "Members", (">", ">alone", ">vote up to it", ">95 % interval", ">vote of any as many",
+                    ">vote of all loses without it"),
+        [(k, percent(alone), percent(vote), _range(interval),
+          percent(some) if found.advice.orders > 1 else "", f"{100 * gain:+.2f} %")
+         for k, (alone, vote, interval, some, gain) in enumerate(zip(
+             found.members, found.curve, found.intervals, found.advice.curve, found.gain,
+             strict=True))])
 
 
-def compared(data, found):
-    """The ensemble, its best first members, and what it was compared with."""
+def compared(data, found, chosen):
+    """The ensemble, its first ``chosen`` members, and what it was compared with."""
     members, bits, along = len(data["member_accuracy"]), data["weight_bits"], data["test_curve"]
     rows = [(f"this ensemble, {members} members", bits, data["accuracy"], along[-1])]
-    if found.chosen < members:
-        rows.append((f"its first {found.chosen}", bits // members * found.chosen, max(found.curve),
-                     along[found.chosen - 1]))
+    if chosen < members:
+        rows.append(("its member 0 alone" if chosen == 1 else f"its first {chosen}",
+                     bits // members * chosen, found.curve[chosen - 1], along[chosen - 1]))
     rows += [(name, rival["weight_bits"], rival["valid"], rival["test"])
              for name, rival in data["compared"].items()]
     return table("Compared, on the same data", ("", ">weight bits", ">validation", ">test"),
@@ -82,6 +116,8 @@ def info(model, data):
               for n, layer in enumerate(model.layers)]
     votes = data["vote_weights"]
     shown = ", ".join(map(str, votes[:16])) + (", ..." if len(votes) > 16 else "")
+    if len(votes) > 1 and len(set(votes)) == 1:
+        shown = f"{votes[0]} each, so all count alike"
     facts = [
         ("input", f"{_shape(model.encoder.shape)} values of {model.encoder.bits} bit"),
         ("floats become bytes", _scale(model.inputs)),
@@ -147,12 +183,79 @@ def picked(model, data):
         ("written to", data["model"])])]
 
 
-def evaluation(title, result):
+def evaluation(title, result, written):
+    """Of an Evaluation; ``written`` is the file of the model with a new margin, or None."""
     members = result.member_accuracy
-    return [table(title, ("", ">accuracy"), [
+    rows = [
         *((f"member {k}", percent(accuracy)) for k, accuracy in enumerate(members)),
         ("mean of the members", percent(sum(members) / len(members))),
-        ("vote", percent(result.accuracy))])]
+        ("vote, with its 95 % interval", _sure(result.accuracy, result.accuracy_interval)),
+        *_rejection(result.rejection),
+    ]
+    if result.reject is not None:
+        rows += [(f"rejected, margin below {result.reject}",
+                  f"{result.rejected} of {result.frames}"),
+                 ("vote on the others", "none are left" if result.answered_accuracy is None else
+                  _sure(result.answered_accuracy, result.answered_interval))]
+    if written is not None:
+        rows.append(("written to", written))
+    return [table(title, ("", ">accuracy"), rows), _classes(result), *_confusion(result),
+            _coverage(result)]
+
+
+def _classes(result):
+    """Accuracy by class; of many classes, the worst."""
+    known = [each for each in result.classes if each.frames]
+    title, shown = "Classes", result.classes
+    if len(result.classes) > 2 * WORST:
+        title = f"Classes, the worst {WORST} of {len(known)} that have frames"
+        shown = sorted(known, key=lambda each: each.accuracy)[:WORST]
+    return table(title, ("class", ">frames", ">right", ">accuracy", ">95 % interval",
+                         "most often taken for"),
+                 [(_class(each), each.frames, each.right,
+                   percent(each.accuracy) if each.frames else "",
+                   _range(each.interval) if each.frames else "", _taken_for(result, each.label))
+                  for each in shown])
+
+
+def _class(each):
+    """Number and name of a class, which may be its number."""
+    number = str(each.label)
+    return number if each.name == number else f"{number} {each.name}"
+
+
+def _taken_for(result, label):
+    counts = [count * (answer != label) for answer, count in enumerate(result.confusion[label])]
+    most = max(counts)
+    return f"{_class(result.classes[counts.index(most)])} ({most})" if most else ""
+
+
+def _confusion(result):
+    """The matrix; of many classes, the pairs that are confused most."""
+    classes = result.classes
+    if len(classes) <= MATRIX:
+        columns = ("label \\ answer", *(f">{each.label}" for each in classes))
+        return [table("Confusion: frames by label and answer", columns,
+                      [(_class(each), *row)
+                       for each, row in zip(classes, result.confusion, strict=True)])]
+    pairs = sorted(((-count, label, answer) for label, row in enumerate(result.confusion)
+                    for answer, count in enumerate(row) if count and answer != label))
+    return [table(f"Confusion: the {min(WORST, len(pairs))} most frequent of {len(pairs)} pairs",
+                  ("label", "answer", ">frames"),
+                  [(_class(classes[label]), _class(classes[answer]), -count)
+                   for count, label, answer in pairs[:WORST]])] if pairs else []
+
+
+def _coverage(result):
+    """What is answered, and right, if answers below some margins are rejected."""
+    chosen = {}
+    for least in COVERAGES:
+        point = [point for point in result.coverage if point.coverage >= least][-1]
+        chosen[point.margin] = point
+    return table("Rejection: what is left of answers with at least this margin",
+                 (">margin", ">answered", ">coverage", ">wrong", ">accuracy"),
+                 [(point.margin, point.answered, percent(point.coverage), point.wrong,
+                   percent(point.accuracy)) for point in chosen.values()])
 
 
 _ROWS = 40  # answers in the table
@@ -264,6 +367,10 @@ def simulation(title, result, layers):
         ("mismatches", result.mismatches, 0),
         *([("layer outputs compared", result.layers_compared, "")] if layers else []),
         ("accuracy", "no labels" if result.accuracy is None else percent(result.accuracy), ""),
+        *([] if result.rejected is None else [("rejected", result.rejected, "")]),
+        *([] if result.rejected is None or result.accuracy is None else
+          [("accuracy of the others", "none are left" if result.answered_accuracy is None else
+            percent(result.answered_accuracy), "")]),
         *((name, *(number if number is None else f"{number:,}" for number in pair))
           for name, pair in (
               ("cycles per frame", (result.cycles_per_frame, result.predicted_cycles_per_frame)),

@@ -54,10 +54,14 @@ def train(args):
     kept = f"{args.output}.checkpoint"
     if args.resume and not os.path.exists(kept):
         warn(f"there is no checkpoint {kept}: training starts from the beginning")
+    if args.folds == 1:
+        raise BennError("--folds must be at least 2, not 1")
     model = api.train(args.dataset, args.output, resume=args.resume, force=args.force,
-                      scale=args.scale, **common, **given)
+                      scale=args.scale, reject=args.reject, **common, **given)
     try:
-        return _trained(args, model, common)
+        advice = args.folds and api.cross_validate(args.dataset, args.folds, scale=args.scale,
+                                                   **common, **given)
+        return _trained(args, model, common, advice)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the model is in {args.output}") from None
 
@@ -69,9 +73,11 @@ def _check_plot(args, model):
     report.check_plot(args.plot, args.force)
 
 
-def _trained(args, model, common):
-    """What ``train`` says of a model that it has written."""
+def _trained(args, model, common, cross_validated):
+    """What ``train`` says of a model that it has written; ``cross_validated`` is the Advice of
+    folds, or None."""
     from benn_fpga import api
+    from benn_fpga.accuracy import Rejection, interval
     score = model.provenance["scores"]["validation"]
     found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
     data = {
@@ -80,27 +86,39 @@ def _trained(args, model, common):
         "split": "valid",
         "frames": score["frames"],
         "accuracy": score["correct"] / score["frames"],
+        "accuracy_interval": interval(score["correct"], score["frames"]),
         "member_accuracy": [correct / score["frames"] for correct in score["member_correct"]],
         "weight_bits": model.weight_bits,
         "operations": model.operations,
         "analysis": found.describe(),
+        "folds": args.folds,
+        "cross_validation": cross_validated and cross_validated.describe(),
+        "reject": model.reject,
         "provenance": model.provenance,
     }
-    shown = tables.trained(args.dataset, data, found)
+    advice, rejection = cross_validated or found.advice, Rejection.read(model.provenance)
+    shown = tables.trained(args.dataset, data, found, cross_validated, rejection)
     if args.compare:
         rivals = api.compare(model, args.dataset, **common)
         data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
         data["test_curve"] = api.eval(model, args.dataset, data_dir=args.data_dir,
                                       progress=False).curve
-        shown.append(tables.compared(data, found))
+        shown.append(tables.compared(data, found, advice.chosen))
     if args.plot is not None:
         from benn_fpga.sw import report
         compared = {name: rival["valid"] for name, rival in data.get("compared", {}).items()}
         report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot,
-                             args.force)
+                             args.force, cross_validated)
     stopped = model.provenance.get("stopped")
-    note = stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}"
-    return Outcome(data, shown, note=note)
+    notes = [stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}",
+             len(found.curve) > 1 and advice.little and
+             advice.little + ("" if args.folds else "; --folds N cross-validates")]
+    return Outcome(data, shown, rejection and rejection.failure, _notes(notes))
+
+
+def _notes(notes):
+    """One line of those that there are."""
+    return "; ".join(filter(None, notes)) or None
 
 
 def _train_float(args, given, common):
@@ -109,7 +127,7 @@ def _train_float(args, given, common):
     if args.output is not None:
         raise BennError(f"kind {args.kind} computes in float, which no hardware here does: it can "
                         f"be trained and measured, but not written; leave out -o")
-    for option in ("plot", "compare", "resume"):
+    for option in ("plot", "compare", "resume", "reject", "folds"):
         if getattr(args, option):
             raise BennError(f"--{option} is for networks that are written to a file; kind "
                             f"{args.kind} is only measured")
@@ -163,27 +181,41 @@ def info(args):
 
 def pick(args):
     from benn_fpga import api
-    model = api.pick(args.model, args.members, args.output, force=args.force)
+    given = api.load(args.model)
+    model = api.pick(given, args.members, args.output, force=args.force)
+    note = None if given.reject is None else (
+        f"{args.output} rejects no answers: margin {given.reject} was for {len(given.members)} "
+        f"members; `eval --reject RATE -o FILE` chooses another")
     data = {"model": args.output, "model_sha256": model.digest(), "members": len(model.members),
             "weight_bits": model.weight_bits}
-    return Outcome(data, tables.picked(args.model, data))
+    return Outcome(data, tables.picked(args.model, data), note=note)
 
 
 def evaluate(args):
     from benn_fpga import api
+    from benn_fpga.accuracy import plural
+    if args.output is not None:
+        if args.reject is None:
+            raise BennError("-o writes the model with the margin of --reject; give --reject RATE")
+        check_apart({"the data": args.dataset, "the model": args.model, "the plot": args.plot,
+                     "the new model": args.output})
     if args.plot is not None:
         _check_plot(args, args.model)
     result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
-                      data_dir=args.data_dir, progress=_progress(args))
-    title = f"{args.model} on {result.frames} {args.split} frames of {args.dataset}"
+                      data_dir=args.data_dir, reject=args.reject, path=args.output,
+                      force=args.force, progress=_progress(args))
+    title = (f"{args.model} on {result.frames} {args.split} {plural(result.frames)} of "
+             f"{args.dataset}")
     if args.plot is not None:
         from benn_fpga.sw import report
         found = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
                             data_dir=args.data_dir, progress=False)
-        report.draw_analysis(found, {}, title, args.plot, args.force)
+        report.draw_evaluation(result, found, title, args.plot, args.force)
+    failure = result.rejection and result.rejection.failure
+    written = None if failure else args.output
     return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
-                    **asdict(result)}, tables.evaluation(title, result),
-                   note=_other_data(args, result))
+                    "written": written, **result.describe()},
+                   tables.evaluation(title, result, written), failure, _other_data(args, result))
 
 
 def predict(args):

@@ -225,6 +225,84 @@ def test_eval(data, here):
     assert (found["frames"], found["accuracy"], len(found["member_accuracy"])) == (30, right, 2)
 
 
+def test_eval_says_what_is_taken_for_what(data, here):
+    found = data("eval", "m.benn", "data.npz")
+    with np.load("data.npz") as arrays:
+        result, y = golden.run(MODEL, arrays["x_test"]), arrays["y_test"]
+    assert found["predictions"] == result.classes.tolist()
+    assert found["margins"] == result.margins.tolist()
+    assert found["confusion"] == [[int(((y == a) & (result.classes == b)).sum()) for b in range(3)]
+                                  for a in range(3)]
+    assert [each["frames"] for each in found["classes"]] == [10, 10, 10]
+    low, high = found["accuracy_interval"]
+    assert low < found["accuracy"] < high
+    assert (found["coverage"][0]["coverage"], found["coverage"][0]["accuracy"]) == (
+        1, found["accuracy"])
+    assert (found["reject"], found["rejected"], found["rejection"]) == (None, 0, None)
+
+
+def named(names, classes, **options):
+    """Save a model and data of so many classes, of which the first has no test frame."""
+    model = draw.random_model(np.random.default_rng(0), shape=(6,), hidden=(), classes=classes,
+                              **options)
+    inputs = Inputs("bytes", class_names=names)
+    dataclasses.replace(model, inputs=inputs).save("n.benn")
+    x = np.random.default_rng(1).integers(0, 256, (8 * classes, 6), dtype=np.uint8)
+    y = np.arange(8 * classes) % classes
+    np.savez("n.npz", x_train=x, y_train=y, x_test=x[y > 0], y_test=y[y > 0])
+
+
+def test_eval_names_the_classes(run):
+    named(("cat", "dog", "[red]eel"), 3)
+    out = run("eval", "n.benn", "n.npz")[1]
+    assert re.search(r"^ +0 cat +0 +0 *$", out, re.MULTILINE)
+    assert re.search(r"^ +2 \[red\]eel +8 +\d+ +[\d.]+ % +[\d.]+ to [\d.]+ % ", out, re.MULTILINE)
+    assert "Confusion: frames by label and answer" in out
+
+
+def test_eval_cuts_a_big_matrix(run):
+    named((), 30)
+    out = run("eval", "n.benn", "n.npz")[1]
+    assert "Classes, the worst 10 of 29 that have frames" in out
+    assert re.search(r"Confusion: the 10 most frequent of \d+ pairs", out)
+    assert max(map(len, out.splitlines())) <= 120
+
+
+def test_eval_chooses_a_margin_to_reject_by(data, here):
+    """On the validation part of 6 frames; the new model is evaluated and written."""
+    found = data("eval", "m.benn", "data.npz", "--reject", "0.95", "-o", "r.benn")
+    model, chosen = api.load("r.benn"), found["rejection"]
+    assert (chosen["wanted"], chosen["frames"], chosen["is_met"]) == (0.95, 6, True)
+    assert model.reject == found["reject"] == chosen["margin"]
+    assert model.provenance["rejection"] == {
+        "wanted": "0.95", **{key: chosen[key] for key in ("margin", "frames", "answered", "wrong")}}
+    assert found["rejected"] == sum(margin < model.reject for margin in found["margins"])
+    assert api.load("m.benn").reject is None
+    assert data("info", "r.benn")["reject"] == model.reject
+    again = data("eval", "r.benn", "data.npz")
+    assert (again["rejected"], again["reject"]) == (found["rejected"], model.reject)
+
+
+def test_eval_says_what_error_rate_cannot_be_met(run):
+    code, out, err = run("eval", "m.benn", "data.npz", "--reject", "0.01", "-o", "r.benn", "--json")
+    assert (code, json.loads(out)["written"], os.path.exists("r.benn")) == (1, None, False)
+    assert err.startswith("benn-fpga: error: an error rate of 1 % cannot be shown with 6 "
+                          "validation frames: at best ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("rate", ["0", "1", "nan", "-0.1", "x"])
+def test_no_error_rate(fails, rate):
+    fails(2, f"not '{rate}'", "eval", "m.benn", "data.npz", f"--reject={rate}")
+
+
+def test_eval_table_of_a_model_that_rejects(run):
+    dataclasses.replace(MODEL, reject=2 * MODEL.max_total).save("r.benn")
+    out = run("eval", "r.benn", "data.npz")[1]
+    assert re.search(rf"rejected, margin below {2 * MODEL.max_total} +30 of 30", out)
+    assert re.search(r"vote on the others +none are left", out)
+
+
 def test_eval_of_a_part(data):
     train, valid, test = (data("eval", "m.benn", "data.npz", "--split", split)["frames"]
                           for split in ("train", "valid", "test"))
@@ -560,7 +638,8 @@ def test_single_has_no_members_to_count(fails):
 def test_train_tells_a_log_how_far_it_is(run):
     code, _, err = run("train", "data.npz", "-o", "t.benn", "--net", "mlp:", "--epochs", "1")
     assert code == 0
-    assert re.fullmatch(r"train: started\ntrain: done, \d+ s\n", err)
+    assert re.fullmatch(r"train: started\ntrain: done, \d+ s\nbenn-fpga: note: validated on 6 "
+                        r"frames, too few to drop members by; --folds N cross-validates\n", err)
 
 
 @pytest.mark.train
@@ -572,6 +651,37 @@ def test_train(data, here):
     assert found["split"] == "valid"
     assert found["analysis"]["curve"][-1] == found["accuracy"]
     assert not os.path.exists("t.benn.checkpoint")
+
+
+@pytest.mark.train
+def test_train_rejects_and_cross_validates(data, here):
+    y = np.arange(60) % 3
+    x = np.random.default_rng(1).integers(0, 99, (60, 6), dtype=np.uint8) + 150 * np.eye(
+        6, dtype=np.uint8)[y]
+    np.savez("easy.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    easy = ["train", "easy.npz", "--net", "mlp:", "-k", "2", "--epochs", "4", "--batch", "8"]
+    found = data(*easy, "-o", "t.benn", "--reject", "0.5", "--folds", "3")
+    model = benn_fpga.load("t.benn")
+    assert found["reject"] == model.reject == model.provenance["rejection"]["margin"]
+    advice = found["cross_validation"]
+    assert (found["folds"], advice["frames"], len(advice["curve"])) == (3, 60, 2)
+    assert advice["chosen"] <= advice["best"] <= 2
+    assert data(*easy, "-o", "p.benn")["cross_validation"] is None
+    plain = benn_fpga.load("p.benn").tensors()
+    assert all((plain[name] == tensor).all() for name, tensor in model.tensors().items())
+
+
+@pytest.mark.train
+def test_train_keeps_the_model_if_the_error_rate_cannot_be_met(run):
+    code, out, err = run("train", "data.npz", "-o", "t.benn", "--net", "mlp:", "--epochs", "1",
+                         "--reject", "0.001", "--json")
+    assert (code, json.loads(out)["reject"], api.load("t.benn").reject) == (1, None, None)
+    assert err.startswith("benn-fpga: error: an error rate of 0.1 % cannot be shown with 6 ")
+
+
+def test_train_needs_two_folds(fails):
+    fails(2, "--folds must be at least 2, not 1", "train", "data.npz", "-o", "t.benn", "--folds",
+          "1")
 
 
 @pytest.mark.train
@@ -815,6 +925,10 @@ def test_control_c_in_training(here):
      ["train", "data.npz", "-o", "a.benn", "--plot", "a.foo"]),
     ("m.svg would be both the model and the plot", ["eval", "m.svg", "data.npz", "--plot",
                                                     "m.svg"]),
+    ("m.benn would be both the model and the new model",
+     ["eval", "m.benn", "data.npz", "--reject", "0.5", "-o", "./m.benn", "--force"]),
+    ("-o writes the model with the margin of --reject; give --reject RATE",
+     ["eval", "m.benn", "data.npz", "-o", "n.benn"]),
     ("the first 9 cannot be picked of 2 members", ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
 ])
 def test_files_that_would_be_lost(fails, message, argv):
@@ -831,6 +945,8 @@ REPLACED = {
     ("experiment", "--output"): ("out/theory.svg", ["experiment", "theory", "-o", "out"]),
     ("eval", "--plot"): ("old.svg", ["eval", "m.benn", "data.npz", "--plot", "old.svg"]),
     ("predict", "--csv"): ("old.csv", ["predict", "m.benn", "data.npz", "--csv", "old.csv"]),
+    ("eval", "--output"): ("old.benn", ["eval", "m.benn", "data.npz", "--reject", "0.9", "-o",
+                                        "old.benn"]),
     ("pick", "--output"): ("m.benn", ["pick", "m.benn", "-k", "1", "-o", "m.benn"]),
     ("generate", "--output"): ("d/model.benn", ["generate", "m.benn", "-o", "d"]),
     ("simulate", "--waves"): ("old.vcd", ["simulate", "d", "data.npz", "--waves", "old.vcd"]),
@@ -921,6 +1037,15 @@ def test_boosting_that_stops_is_noted(run):
     assert f"note: boosting stopped with {stopped['members']}: {stopped['why']}" in err
 
 
+def test_pick_has_no_margin_to_reject_by(run):
+    """That of all members is on another scale."""
+    dataclasses.replace(MODEL, reject=3, provenance={"rejection": {}}).save("r.benn")
+    code, _, err = run("pick", "r.benn", "-k", "1", "-o", "one.benn")
+    assert (code, api.load("one.benn").reject) == (0, None)
+    assert "rejection" not in api.load("one.benn").provenance
+    assert "note: one.benn rejects no answers: margin 3 was for 2 members; " in err
+
+
 def test_pick(run):
     code, out, _ = run("pick", "m.benn", "-k", "1", "-o", "one.benn", "--json")
     assert (code, json.loads(out)["members"]) == (0, 1)
@@ -934,5 +1059,24 @@ def test_pick(run):
 @pytest.mark.train
 def test_plot_of_a_model(run):
     code, _, _ = run("eval", "m.benn", "data.npz", "--plot", "m.svg")
+    plot = Path("m.svg").read_text()
     assert code == 0
-    assert "frames in which the two differ" in Path("m.svg").read_text()
+    for text in ("frames in which the two differ", "wrong among the answers", "answer", "class"):
+        assert text in plot
+    assert "enough" not in plot
+
+
+@pytest.mark.train
+def test_plot_of_the_validation_part_advises(run):
+    assert run("eval", "m.benn", "data.npz", "--plot", "m.svg", "--split", "valid")[0] == 0
+    assert "validated on 6 frames, too few to drop members by" in Path("m.svg").read_text()
+
+
+@pytest.mark.train
+def test_plot_of_one_member_says_that_there_is_nothing_to_compare(run):
+    run("pick", "m.benn", "-k", "1", "-o", "one.benn")
+    assert run("eval", "one.benn", "data.npz", "--plot", "m.svg", "--split", "valid")[0] == 0
+    plot = Path("m.svg").read_text()
+    assert "one member: none to differ from" in plot
+    assert "frames in which the two differ" not in plot
+    assert "enough" not in plot

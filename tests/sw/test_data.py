@@ -366,3 +366,31 @@ def test_parts_that_cannot_be_taken(saves, inputs, split, changed, expected):
     with pytest.raises(BennError) as caught:
         data.part(model(inputs), path, split)
     assert expected in str(caught.value)
+
+
+def test_folds_hold_every_frame_once(save):
+    x = np.arange(31 * 4, dtype=np.uint8).reshape(31, 4)
+    y = np.array([0] * 2 + [1] * 9 + [2] * 20)
+    found = data.load(save(x_train=x, y_train=y))
+    parts = list(data.folds(found, 5))
+    held = np.concatenate([part.x_valid for part in parts])
+    assert np.sort(held, axis=0).tolist() == x.tolist()
+    assert [np.bincount(part.y_valid, minlength=3)[2] for part in parts] == [4] * 5
+    for part in parts:
+        assert not set(map(bytes, part.x_train)) & set(map(bytes, part.x_valid))
+        assert len(part.x_train) + len(part.x_valid) == 31
+        assert set(part.y_train) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("count", "message"), [
+    (1, "Folds must be 2 to the number of frames, here 30, not 1"),
+    (31, "Folds must be 2 to the number of frames, here 30, not 31")])
+def test_no_folds(save, count, message):
+    with pytest.raises(BennError, match=message):
+        next(data.folds(data.load(save()), count))
+
+
+def test_a_class_that_no_fold_could_train(save):
+    found = data.load(save(y_train=np.array([1] * 15 + [2] * 14 + [0])))
+    with pytest.raises(BennError, match="class 0 has 1 frame, so there is none to train"):
+        next(data.folds(found, 3))
