@@ -36,6 +36,11 @@ def test_what_is_missing(tmp_path, name, before, words):
     assert complaint(tmp_path, before, name).startswith(words)
 
 
+def test_advice_without_data(tmp_path):
+    assert complaint(tmp_path, NO_SKLEARN, "advice.py", "kept").startswith(
+        "advice: error: scikit-learn is not installed")
+
+
 def test_foldings_of_no_file(tmp_path):
     assert complaint(tmp_path, "", "foldings.py", "no.benn").startswith(
         "foldings: error: cannot read 'no.benn'")
