@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from benn_fpga.errors import BennError
 
-__all__ = ["BENCH_FRAMES", "BOOSTS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES", "EXPERIMENTS",
-           "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS", "RECIPES",
-           "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults", "defaults",
-           "encoder", "spelled", "whole_number"]
+__all__ = ["BENCH_FRAMES", "BOOSTS", "BRAMS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES",
+           "EXPERIMENTS", "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS",
+           "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults",
+           "defaults", "encoder", "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 FLOAT_SCALES = ("all", "feature", "channel", "column")  # what has a range of its own
@@ -18,6 +18,8 @@ BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
 ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")
 SCHEDULES = ("indep", "seq")
 REWEIGHTS = ("sample", "loss")
+BRAMS = {"18k": "18 Kbit, Xilinx", "36k": "36 Kbit, Xilinx", "ecp5": "18 Kbit, ECP5",
+         "ice40": "4 Kbit, iCE40"}  # block RAMs; their shapes are in plan/blocks.py
 MEMBERS = 8
 BENCH_FRAMES = 10  # that the test bench of a design sends
 LEVELS = 6  # of a thermometer where neither the user nor the data set says

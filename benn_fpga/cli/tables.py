@@ -5,6 +5,7 @@ import io
 import json
 
 from benn_fpga.cli.console import percent, plain, table
+from benn_fpga.presets import BRAMS
 
 __all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
            "info", "measured", "picked", "place", "simulation", "trained"]
@@ -36,7 +37,7 @@ def trained(dataset, data, found, cross_validated, rejection):
         ("weight bits", f"{data['weight_bits']:,}"),
         ("written to", data["model"]),
     ]
-    shown = [table(f"Trained on {dataset}", ("", ">"), rows)]
+    shown = [table(f"Trained on {dataset}", ("", ">"), rows), _blocks(data["block_ram"])]
     if len(members) > 1:
         shown.append(_members(found))
     return shown
@@ -59,6 +60,14 @@ def _rejection(found):
             ("validation frames that it answers",
              f"{found.answered} of {found.frames}, {found.wrong} wrong "
              f"({_range(found.error_interval)})")]
+
+
+def _blocks(found):
+    """Block RAMs of the weights, as :func:`benn_fpga.plan.blocks.of_weights` counts them."""
+    return table("Block RAMs of the weights", ("", ">by bits, at least",
+                                               ">one engine, members in turn"),
+                 [(BRAMS[name], f"{counts['by_bits']:,}", f"{counts['in_turn']:,}")
+                  for name, counts in found.items()])
 
 
 def _members(found):
@@ -137,7 +146,8 @@ def info(model, data):
               for key, value in sorted(model.provenance.items()) if key != "encoder"]
     columns = (">layer", "kind", ">reads", ">gives", ">input bits", ">weight bits", ">output bits",
                ">bits per member")
-    found = [table(data["model"], ("", ""), facts), table("Layers", columns, layers)]
+    found = [table(data["model"], ("", ""), facts), table("Layers", columns, layers),
+             _blocks(data["block_ram"])]
     if origin:
         found.append(table("Where it comes from", ("", ""), origin))
     return found
@@ -315,6 +325,8 @@ def design(made, data, clock):
         ("bits of registers that hold words", f"{data['register_bits']:,}"),
         ("memories that ask for block RAM *", f"{block_ram['memories']:,}, in all "
                                               f"{block_ram['bits']:,} bits"),
+        *((f"block RAMs that these need: {BRAMS[name]}", f"{count:,}")
+          for name, count in block_ram["blocks"].items()),
         ("cycles per frame", f"{data['cycles_per_frame']:,}"),
         ("slowest", _slowest(model, folding)),
         ("latency in cycles", f"{data['latency_cycles']:,}"),

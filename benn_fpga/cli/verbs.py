@@ -78,6 +78,7 @@ def _trained(args, model, common, cross_validated):
     folds, or None."""
     from benn_fpga import api
     from benn_fpga.accuracy import Rejection, interval
+    from benn_fpga.plan.blocks import of_weights
     score = model.provenance["scores"]["validation"]
     found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
     data = {
@@ -89,6 +90,7 @@ def _trained(args, model, common, cross_validated):
         "accuracy_interval": interval(score["correct"], score["frames"]),
         "member_accuracy": [correct / score["frames"] for correct in score["member_correct"]],
         "weight_bits": model.weight_bits,
+        "block_ram": of_weights(model.layers, len(model.members)),
         "operations": model.operations,
         "analysis": found.describe(),
         "folds": args.folds,
@@ -158,6 +160,7 @@ def experiment(args):
 
 def info(args):
     from benn_fpga import api
+    from benn_fpga.plan.blocks import of_weights
     model = api.load(args.model)
     data = {
         "model": args.model,
@@ -174,6 +177,7 @@ def info(args):
         "vote": model.vote,
         "vote_weights": [member.vote_weight for member in model.members],
         "weight_bits": model.weight_bits,
+        "block_ram": of_weights(model.layers, len(model.members)),
         "provenance": model.provenance,
     }
     return Outcome(data, tables.info(model, data))

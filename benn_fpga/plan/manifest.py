@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benn_fpga import bits
-from benn_fpga.plan import answer, names
+from benn_fpga.plan import answer, blocks, names
 from benn_fpga.plan.nodes import Memory, Node
 from benn_fpga.plan.plan import Plan, plan
 from benn_fpga.spec import Ensemble, Folding
@@ -90,8 +90,9 @@ def _memories(design: Plan) -> list[Memory]:
             for _ in range(node.copies)]
 
 
-def _block_ram(design: Plan) -> dict[str, int]:
-    """What asks for block RAM."""
-    blocks = [memory for memory in _memories(design) if memory.is_block]
-    return {"memories": sum(memory.copies for memory in blocks),
-            "bits": sum(memory.size for memory in blocks)}
+def _block_ram(design: Plan) -> dict[str, Any]:
+    """What asks for block RAM, and how many blocks that is."""
+    asking = [memory for memory in _memories(design) if memory.is_block]
+    return {"memories": sum(memory.copies for memory in asking),
+            "bits": sum(memory.size for memory in asking),
+            "blocks": blocks.of_memories(asking)}

@@ -185,6 +185,7 @@ def test_the_library_speaks_of_parameters():
 def test_info(data):
     found = data("info", "m.benn")
     assert (found["members"], found["classes"], found["weight_bits"]) == (2, 3, 2 * (24 + 12))
+    assert found["block_ram"]["ice40"] == {"by_bits": 1, "in_turn": 0}
     assert found["vote_weights"] == [m.vote_weight for m in MODEL.members]
     assert found["model_sha256"] == MODEL.digest()
 
@@ -193,6 +194,7 @@ def test_info_table(run):
     code, out, err = run("info", "m.benn")
     assert (code, err) == (0, "")
     assert MODEL.digest() in out
+    assert all(f" {name} " in out for name in presets.BRAMS.values())
     assert "Where it comes from" not in out
 
 
@@ -504,6 +506,8 @@ def test_generate(data):
     assert found["cycles_per_frame"] <= 12
     assert {"xnor_lanes", "latency_cycles", "weight_bits"} <= found.keys()
     assert found["memory_bits"] == 2 * (24 + 12 + 4 * 3 + 3 * MODEL.score_bits)
+    assert found["block_ram"] == {"memories": 0, "bits": 0,
+                                  "blocks": dict.fromkeys(presets.BRAMS, 0)}
     assert (found["directory"], found["verilog"]) == ("d", "d/benn_top.v")
     design = read("d")
     assert (design.folding.bus, design.folding.parallel) == (32, 1)

@@ -20,6 +20,8 @@ from benn_fpga.hw.pool import MaxPoolUnit
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import Conv, Dense, MaxPool
+from benn_fpga.plan import blocks as plan
+from benn_fpga.plan import nodes
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.spec import Encoder, Fold, Folding
 
@@ -31,8 +33,8 @@ FAMILIES = {
     "xc7": ("synth_xilinx -family xc7", "synth_xilinx -family xc7 -flatten"),
 }
 CELLS = {"DP16KD": 1, "RAMB18E1": 1, "RAMB36E1": 2}  # in blocks of 18 Kbit
+BLOCKS = {"ecp5": "ecp5", "xc7": "18k"}
 BITS = 18 * 1024
-SHAPES = {36: 512, 18: 1024, 9: 2048, 4: 4096, 2: 8192, 1: 16384}  # widths and depths of a block
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,8 @@ class Memory:
         return self.depth >= 64 and self.width * self.depth >= BITS // 4
 
     def is_in(self, blocks):
-        """All of it, and they are not more than it needs."""
-        needed = min(-(-self.width // width) * -(-self.depth // depth)
-                     for width, depth in SHAPES.items())
+        """All of it, and they are not more than it needs if it is written."""
+        needed = plan.BLOCKS["18k"].count(nodes.Memory(self.depth, self.width))
         return self.width * self.depth / BITS <= blocks <= needed
 
 
@@ -196,3 +197,5 @@ def test_design(family, tmp_path):
         "buffer0", "member0.window2", "member0.layer0.weights",
         "member0.layer2.weights", "member0.layer3.weights")}
     assert [path for path, size in large.items() if not size.is_in(blocks(cells, path))] == []
+    assert sum(CELLS.get(cell["type"], 0) for _, cell in cells) \
+        == manifest["block_ram"]["blocks"][BLOCKS[family]]
