@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from benn_fpga import accuracy, golden, modelfile
+from benn_fpga.checks import one_of
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
+from benn_fpga.layers import weight_bits
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import bench, header
 from benn_fpga.plan import folder as designs
+from benn_fpga.plan.blocks import BLOCKS, in_turn
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
-from benn_fpga.presets import BENCH_FRAMES, SPLITS, WITHOUT_DATA
+from benn_fpga.presets import BENCH_FRAMES, BRAMS, MINUTES, SPLITS, TRIALS, WITHOUT_DATA
 from benn_fpga.progress import bar
 from benn_fpga.raw import wasted
 from benn_fpga.settings import Settings
@@ -31,12 +34,12 @@ if TYPE_CHECKING:
     from benn_fpga.sim.harness import Simulation
     from benn_fpga.sw.data import Dataset
     from benn_fpga.sw.report import Report
+    from benn_fpga.sw.search import Found, Limit
     from benn_fpga.sw.train import Trained
 
 __all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
            "cross_validate", "eval", "experiment", "fastest", "generate", "load", "measure", "pick",
-           "predict", "simulate",
-           "train"]
+           "predict", "search", "simulate", "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -174,6 +177,73 @@ def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
     return analysis.advise(np.concatenate([part[:members] for part in right], axis=1), orders)
 
 
+def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None,
+           max_brams: int | None = None, bram: str = "18k", trials: int = TRIALS,
+           time: float = MINUTES, seed: int = 0, epochs: int | None = None,
+           limit: int | None = None, data_dir: str | Path | None = None,
+           scale: str | None = None, workers: int | None = None, progress: Progress = None,
+           resume: bool = False, force: bool = False) -> "tuple[Ensemble, Found]":
+    """Search a network within a limit, train it and write it to ``path``; returns it and what was
+    :class:`~benn_fpga.sw.search.Found`.
+
+    Parameters
+    ----------
+    max_bits, max_brams : the limit, one of them: bits of weights of all members, or block RAMs
+        of weights if one engine runs the members in turn
+    bram : the block RAM, one of :data:`benn_fpga.presets.BRAMS`
+    trials : networks that are tried
+    time : minutes for all of them; the training of the winner comes on top
+    seed, epochs : as in :class:`benn_fpga.settings.Settings`
+    resume : go on from the checkpoints beside ``path`` of a search that was interrupted
+
+    The others are as in :func:`train`. The winner is what :func:`train` makes of its settings.
+    """
+    kept = (f"{path}.search", f"{path}.checkpoint")
+    check_apart({"the data": dataset, "the model": path, "the search": kept[0],
+                 "its checkpoint": kept[1]})
+    check_file(path, force)
+    for noun, number in (("Trials", trials), ("Time", time)):
+        if not number > 0:
+            raise BennError(f"{noun} must be positive, not {number}")
+    with _extra("train"):
+        from benn_fpga.sw import checkpoint, search
+        from benn_fpga.sw import train as trainer
+    most = _limit(search.Limit, max_bits, max_brams, bram)
+    found = _loaded(dataset, data_dir, limit, progress, scale)
+    if not resume:
+        checkpoint.Checkpoint(kept[1])  # raises if there is one
+    try:
+        outcome = search.search(found, most, trials=trials, seconds=60 * time, seed=seed,
+                                epochs=epochs, checkpoint=kept[0], resume=resume, workers=workers,
+                                progress=progress)
+        model = trainer.train(found, outcome.settings, workers=workers, progress=progress,
+                              checkpoint=kept[1], resume=resume)
+    except KeyboardInterrupt:
+        if not os.path.exists(kept[0]):
+            raise
+        raise Interrupted(f"interrupted; what was tried is in {kept[0]}: go on with "
+                          f"`resume=True`, or remove it") from None
+    model.save(path, force)
+    for file in kept:
+        checkpoint.remove(file)
+    return model, outcome
+
+
+def _limit(make: "type[Limit]", max_bits: int | None, max_brams: int | None,
+           bram: str) -> "Limit":
+    """What a search must keep to."""
+    if (max_bits is None) == (max_brams is None):
+        raise BennError("a search needs one limit: `max_bits` or `max_brams`")
+    most = max_brams if max_bits is None else max_bits
+    if most is None or most < 1:
+        raise BennError(f"the limit must be at least 1, not {most}")
+    if max_bits is not None:
+        return make(most, lambda layers, members: members * weight_bits(layers), "weight bits")
+    one_of("Block RAM", bram, BRAMS)
+    return make(most, lambda layers, members: in_turn(layers, members, BLOCKS[bram]),
+                f"block RAMs ({BRAMS[bram]}) of weights")
+
+
 @dataclass(frozen=True)
 class Measured:
     """Shares of frames that a network gets right, on the validation and on the test part.
@@ -215,7 +285,7 @@ def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Pa
 def _measured(found: "Dataset", trained: "Trained") -> Measured:
     network = trained.network
     bits = None if network.kind.float_weights else \
-        network.members * sum(spec.stored_bits for spec in network.specs)
+        network.members * weight_bits(network.specs)
     return Measured(float((trained.predict(found.x_valid) == found.y_valid).mean()),
                     float((trained.predict(found.x_test) == found.y_test).mean()),
                     len(found.x_test), bits)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from benn_fpga.spec import Fold
 
 __all__ = ["KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "Layer", "MaxPool", "Products",
-           "Scale", "SumPool", "Window", "divisors", "from_json"]
+           "Scale", "SumPool", "Window", "divisors", "from_json", "weight_bits"]
 
 # Bounds that keep a hostile file from asking for unreasonable memory, and every sum in 32 bits.
 MAX_SIZE = 1 << 24
@@ -219,6 +219,11 @@ class Layer(ABC):
     def memories(self, unit: Unit) -> dict[str, Memory]:
         """Memories of its unit, by name."""
         return {}
+
+
+def weight_bits(layers: Iterable[Layer]) -> int:
+    """Bits of the weights of one member."""
+    return sum(layer.stored_bits for layer in layers)
 
 
 def _table(unit: Unit, bits_: int, copies: int = 1, entries: int = 1) -> Memory:

@@ -3,14 +3,16 @@
 The command line shows these in its help, so nothing slow is imported here.
 """
 
+import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from benn_fpga.errors import BennError
 
 __all__ = ["BENCH_FRAMES", "BOOSTS", "BRAMS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES",
-           "EXPERIMENTS", "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MLPS", "NETS",
-           "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "WITHOUT_DATA", "Defaults",
-           "defaults", "encoder", "spelled", "whole_number"]
+           "EXPERIMENTS", "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MINUTES", "MLPS",
+           "MOST_BITS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "TRIALS",
+           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "mlp_bits", "spelled", "whole_number"]
 
 SPLITS = ("test", "valid", "train")
 FLOAT_SCALES = ("all", "feature", "channel", "column")  # what has a range of its own
@@ -22,6 +24,8 @@ BRAMS = {"18k": "18 Kbit, Xilinx", "36k": "36 Kbit, Xilinx", "ecp5": "18 Kbit, E
          "ice40": "4 Kbit, iCE40"}  # block RAMs; their shapes are in plan/blocks.py
 MEMBERS = 8
 BENCH_FRAMES = 10  # that the test bench of a design sends
+TRIALS, MINUTES = 27, 30.0  # of a search
+MOST_BITS = 1 << 19  # of the default for data that has none of its own
 LEVELS = 6  # of a thermometer where neither the user nor the data set says
 
 MLPS = {"tfc": (64, 64, 64), "sfc": (256, 256, 256), "lfc": (1024, 1024, 1024)}
@@ -79,6 +83,7 @@ class Defaults:
     epochs: int
     batch: int
     lr: float
+    kind: str = "ab"
 
 
 DEFAULTS = {
@@ -89,10 +94,27 @@ DEFAULTS = {
 }
 
 
-def defaults(dataset, high):
-    """The :class:`Defaults` of a data set with values in 0..high; if unknown, as for ``digits``."""
-    unknown = replace(DEFAULTS["digits"], encoder=spelled("thermometer", high))
-    return DEFAULTS.get(dataset, unknown)
+def defaults(dataset):
+    """The :class:`Defaults` of a :class:`~benn_fpga.sw.data.Dataset`.
+
+    Unknown data has those of ``digits``. If that were more than MOST_BITS in all members, values
+    are read as they are, kind ``ib``, and the layers are as narrow as need be, down to a width of
+    8: at equal size that is better than fewer levels, members or widths alone, docs/measured.md.
+    """
+    if dataset.name in DEFAULTS:
+        return DEFAULTS[dataset.name]
+    common = replace(DEFAULTS["digits"], encoder=spelled("thermometer", dataset.high))
+    levels = int(common.encoder.partition(":")[2])
+    if mlp_bits(dataset, 128, levels) <= MOST_BITS:
+        return common
+    width = next((width for width in range(128, 8, -8) if mlp_bits(dataset, width) <= MOST_BITS), 8)
+    return replace(common, net=f"mlp:{width},{width // 2}", kind="ib")
+
+
+def mlp_bits(dataset, width, levels=1):
+    """Weight bits of MEMBERS networks ``mlp:width,width/2``."""
+    sizes = levels * math.prod(dataset.shape), width, width // 2, dataset.classes
+    return MEMBERS * sum(i * o for i, o in pairwise(sizes))
 
 
 def spelled(name, high, default=""):

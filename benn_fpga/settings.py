@@ -32,7 +32,8 @@ class Settings:
     schedule : ``indep``, every member starts anew; ``seq``, from the one before it
     reweight : boosting gives frames their weights by ``sample``, drawing them anew in each epoch,
         or in the ``loss``; logitboost always by the loss, the others by ``sample`` if None
-    kind, bits, wbits, abits : see :func:`benn_fpga.nets.kind`
+    kind, bits, wbits, abits : see :func:`benn_fpga.nets.kind`; if None, the kind of the data set,
+        or ``ab`` for an encoder that is given
     width, recipe : see :func:`benn_fpga.nets.build`
     vote : ``soft``, sums of scores, or ``hard``
     seed : all that is drawn follows from it
@@ -51,7 +52,7 @@ class Settings:
     ensemble: str | None = None
     schedule: str = "indep"
     reweight: str | None = None
-    kind: str = "ab"
+    kind: str | None = None
     bits: int | None = None
     wbits: int | None = None
     abits: int | None = None
@@ -109,7 +110,11 @@ class Settings:
 
         Only ``together`` may still be None: it depends on the layers.
         """
-        kind, default = self.network_kind(), presets.defaults(dataset.name, dataset.high)
+        default = presets.defaults(dataset)
+        if self.kind is None:  # an encoder that was chosen has thresholds, which kind ab reads
+            chosen = default.kind if self.encoder is None else "ab"
+            return replace(self, kind=chosen).resolve(dataset)
+        kind = self.network_kind()
         ensemble = self.ensemble or ("single" if self.kind in RIVALS else "independent")
         epochs = default.epochs if self.epochs is None else self.epochs
         own_lr = default.lr * (FLOAT_LR if kind.float_weights else 1)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from benn_fpga.checks import array, one_of, whole
 from benn_fpga.errors import BennError
-from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors
+from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors, weight_bits
 from benn_fpga.raw import Inputs
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class Ensemble:
     @property
     def weight_bits(self) -> int:
         """Bits of weights in all members."""
-        return len(self.members) * sum(layer.stored_bits for layer in self.layers)
+        return len(self.members) * weight_bits(self.layers)
 
     @property
     def operations(self) -> int:

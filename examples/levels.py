@@ -26,8 +26,9 @@ def accuracy(part, levels):
 
 def main():
     rows = []
+    parts = list(data.folds(data.load("digits"), FOLDS))
     for levels in LEVELS:
-        scores = [accuracy(part, levels) for part in data.folds(data.load("digits"), FOLDS)]
+        scores = [accuracy(part, levels) for part in parts]
         mean, error = np.mean(scores), np.std(scores, ddof=1) / math.sqrt(FOLDS)
         rows.append((levels, mean, error))
         print(f"{levels} levels: {console.percent(mean)} ± {console.percent(error)}", flush=True)

@@ -5,6 +5,7 @@ import math
 
 from benn_fpga import nets
 from benn_fpga.errors import BennError
+from benn_fpga.layers import weight_bits
 from benn_fpga.settings import Settings
 from benn_fpga.sw.train import learn
 
@@ -19,7 +20,7 @@ def _bits(net, encoder, classes, kind, width):
         layers = nets.build(net, encoder, classes, kind, width=width)
     except BennError:
         return math.inf
-    return sum(layer.stored_bits for layer in layers)
+    return weight_bits(layers)
 
 
 def equal_width(net, encoder, classes, kind, width, members):

@@ -11,7 +11,7 @@ from benn_fpga.errors import BennError, MissingExtra
 from benn_fpga.output import check_file, write_atomically
 
 __all__ = ["HELD", "Claim", "Line", "Report", "check_plot", "draw", "draw_analysis",
-           "draw_evaluation", "mean", "read", "spread", "write"]
+           "draw_evaluation", "draw_search", "mean", "read", "spread", "write"]
 
 FORMAT = "benn-experiment"
 PLOTS = ("svg", "png", "pdf")
@@ -159,6 +159,25 @@ def draw(report, path, force=False):
             axes.set(xscale="log", yscale="log")
         elif all(isinstance(x, int) for line in report.lines for x in line.x):
             axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def draw_search(trials, front, name, path, force=False):
+    """Plot the accuracy of the ``trials`` of a search, as it describes them, against their bits."""
+    lengths = sorted({trial["epochs"] for trial in trials})
+    with _figure("search", path, force, figsize=(7, 4.2)) as (_, axes):
+        for length in lengths:
+            some = [trial for trial in trials if trial["epochs"] == length]
+            axes.plot([trial["weight_bits"] for trial in some],
+                      [100 * trial["accuracy"] for trial in some], ".",
+                      alpha=0.3 + 0.7 * length / lengths[-1],
+                      label=f"{length} epoch{'s' * (length > 1)}")
+        errors = [[100 * (trial["accuracy"] - trial["interval"][0]) for trial in front],
+                  [100 * (trial["interval"][1] - trial["accuracy"]) for trial in front]]
+        _lines(axes, [Line("best by bits, with 95 % interval",
+                           [trial["weight_bits"] for trial in front],
+                           [100 * trial["accuracy"] for trial in front], errors)])
+        axes.set(title=f"{name}: networks that were tried", xlabel="weight bits of all members",
+                 ylabel="accuracy on validation frames, %")
 
 
 def draw_analysis(found, compared, name, path, force=False, cross_validated=None):

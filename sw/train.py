@@ -26,7 +26,7 @@ from benn_fpga.sw.ensemble import Job
 from benn_fpga.sw.fit import Teacher
 from benn_fpga.sw.network import Network, values
 
-__all__ = ["Trained", "evaluate", "learn", "train", "versions"]
+__all__ = ["Trained", "digest", "evaluate", "learn", "train", "versions"]
 
 TEACHERS = 3
 
@@ -114,7 +114,7 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
         "frames": {"train": len(dataset.x_train), "validation": len(dataset.x_valid)},
         **settings.describe(),
     }
-    saved = Checkpoint(checkpoint, {**told, "training frames": _digest(dataset)}, resume)
+    saved = Checkpoint(checkpoint, {**told, "training frames": digest(dataset)}, resume)
     job = Job(layers, settings.recipe, kind,
               Frames(values(coder, dataset.x_train), coder.element_bits),
               torch.from_numpy(dataset.y_train), settings.seed, settings.epochs,
@@ -162,11 +162,11 @@ def _most_votes(kind, coder, layers, settings):
     return most
 
 
-def _digest(dataset):
+def digest(dataset):
     """Of the frames that are trained on: which they are depends on the split too."""
-    digest = hashlib.sha256(np.ascontiguousarray(dataset.x_train).data)
-    digest.update(dataset.y_train.data)
-    return digest.hexdigest()[:16]
+    found = hashlib.sha256(np.ascontiguousarray(dataset.x_train).data)
+    found.update(dataset.y_train.data)
+    return found.hexdigest()[:16]
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def _teacher(dataset, job, settings):
     kind = nets.kind("dnn")
     coder = presets.encoder("planes", dataset.shape, dataset.bits, dataset.high)
     layers = nets.build(settings.net, coder, dataset.classes, kind, width=settings.width)
-    lr = presets.defaults(dataset.name, dataset.high).lr * FLOAT_LR
+    lr = presets.defaults(dataset).lr * FLOAT_LR
     inputs = Frames(values(coder, dataset.x_train), coder.element_bits)
     job = dataclasses.replace(job, layers=layers, recipe="hw", kind=kind, inputs=inputs,
                               epochs=settings.distill, lr=lr, name="teacher")

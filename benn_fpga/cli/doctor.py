@@ -23,6 +23,7 @@ COMMANDS = {
     "predict, of images": ("images", ()),
     "pick": (None, ()),
     "train": ("train", ()),
+    "search": ("train", ()),
     "experiment": ("train", ()),
     "generate": ("hw", ()),
     "simulate": ("sim", _PROGRAMS),

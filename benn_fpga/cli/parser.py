@@ -2,11 +2,13 @@
 
 import argparse
 import re
+import shlex
 from dataclasses import astuple, fields
 
 from benn_fpga import __version__
 from benn_fpga.presets import (
     BENCH_FRAMES,
+    BRAMS,
     DEFAULTS,
     ENSEMBLES,
     EXPERIMENTS,
@@ -14,6 +16,7 @@ from benn_fpga.presets import (
     KINDS,
     LEVELS,
     MEMBERS,
+    MINUTES,
     MLPS,
     NETS,
     RECIPES,
@@ -21,10 +24,11 @@ from benn_fpga.presets import (
     RIVALS,
     SCHEDULES,
     SPLITS,
+    TRIALS,
     Defaults,
 )
 
-__all__ = ["PROGRAM", "build", "command", "with_options"]
+__all__ = ["PROGRAM", "build", "command", "train_command", "with_options"]
 
 PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
@@ -115,7 +119,8 @@ def _defaults():
     lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
              for row in rows]
     return "\n  ".join(["defaults:", *lines, "any .npz as digits, with at most as many levels as "
-                                              "its largest value"])
+                                              "its largest value; if that exceeds 0.5 Mbit, "
+                                              "--kind ib, and narrower"])
 
 
 def _experiments():
@@ -161,6 +166,12 @@ def build():
                          help="reject answers by the smallest margin that leaves at most this "
                               "error rate (0.01: 1 %%) among the others, on the validation part")
 
+    def scale(sub):
+        sub.add_argument("--scale", choices=FLOAT_SCALES,
+                         help="which floats share a range when they become bytes: those of each "
+                              "feature of rows, of each channel or column of images, or all "
+                              "(default: feature for rows, all for images)")
+
     def network(sub):
         widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
                            for name in NETS)
@@ -170,7 +181,8 @@ def build():
                          help="multiply every hidden width: 1, 0.5 (tiny), 0.1 (nano)")
         sub.add_argument("--kind", metavar="KIND", choices=(*KINDS, *RIVALS),
                          help=f"bits of weights and activations: {', '.join(KINDS)}; or a network "
-                              f"of the literature: {', '.join(RIVALS)} (default: ab, all binary)")
+                              f"of the literature: {', '.join(RIVALS)} (default: ab, all binary; "
+                              f"ib for large frames of an .npz)")
         for name in ("bits", "wbits", "abits"):
             takes = [kind for kind, needs in KINDS.items() if name in needs] + \
                 [kind for kind, (_, _, needs) in RIVALS.items() if name in needs]
@@ -197,10 +209,7 @@ def build():
     sub.add_argument("-o", "--output", metavar="M.benn",
                      help="file to write; not for kinds that compute in float")
     network(sub)
-    sub.add_argument("--scale", choices=FLOAT_SCALES,
-                     help="which floats share a range when they become bytes: those of each "
-                          "feature of rows, of each channel or column of images, or all (default: "
-                          "feature for rows, all for images)")
+    scale(sub)
     sub.add_argument("--ensemble", choices=ENSEMBLES,
                      help="how members differ (default: independent)")
     sub.add_argument("--schedule", choices=SCHEDULES,
@@ -221,6 +230,33 @@ def build():
                      help="draw accuracy by K, what each member adds, and how they differ")
     sub.add_argument("--compare", action="store_true",
                      help="train also one member, one network of as many bits, and other seeds")
+    force(sub)
+
+    sub = verb("search", "find the best network within a limit of size, and train it")
+    dataset(sub)
+    sub.add_argument("-o", "--output", metavar="M.benn", required=True, help="file to write")
+    size = sub.add_mutually_exclusive_group(required=True)
+    size.add_argument("--max-bits", metavar="N", type=_count,
+                      help="at most N bits of weights in all members")
+    size.add_argument("--max-brams", metavar="N", type=_count,
+                      help="at most N block RAMs of weights, if one engine runs the members in "
+                           "turn (generate --parallel 1)")
+    sub.add_argument("--bram", choices=tuple(BRAMS),
+                     help="which block RAM: " + "; ".join(
+                         f"{name}, {text}" for name, text in BRAMS.items()) + " (default: 18k)")
+    sub.add_argument("--trials", metavar="N", type=_count,
+                     help=f"networks to try (default: {TRIALS})")
+    sub.add_argument("--time", metavar="MINUTES", type=_positive,
+                     help=f"for all of them; training the winner comes on top "
+                          f"(default: {MINUTES:g})")
+    sub.add_argument("--epochs", metavar="N", type=_count,
+                     help="of the last round and of the winner (default: as train)")
+    scale(sub)
+    sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+    sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
+    sub.add_argument("--resume", action="store_true",
+                     help="go on from the checkpoint of a search that was interrupted")
+    sub.add_argument("--plot", metavar="FILE.svg", help="draw accuracy against weight bits")
     force(sub)
 
     sub = verb("experiment", "repeat an experiment of the paper", _experiments())
@@ -321,6 +357,18 @@ def with_options(text, args):
     def option(found):
         return f"--{found[1].replace('_', '-')}" if found[1] in args else found[0]
     return re.sub(r"`(\w+)(?:=True)?`", option, text)
+
+
+def train_command(args, settings):
+    """The command that trains what a search with ``args`` came to."""
+    from benn_fpga.settings import Settings
+    told = {name: value for name, value in vars(settings).items()
+            if value != getattr(Settings, name)}
+    options = {**told, "scale": args.scale, "data-dir": args.data_dir, "limit": args.limit,
+               "output": args.output}
+    return " ".join([PROGRAM, "train", shlex.quote(args.dataset), *(
+        f"--{name} {shlex.quote(str(value))}" for name, value in options.items()
+        if value is not None)])
 
 
 def command(told):

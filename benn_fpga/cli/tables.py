@@ -8,7 +8,7 @@ from benn_fpga.cli.console import percent, plain, table
 from benn_fpga.presets import BRAMS
 
 __all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
-           "info", "measured", "picked", "place", "simulation", "trained"]
+           "info", "measured", "picked", "place", "searched", "simulation", "trained"]
 
 MATRIX = 12  # classes of the largest confusion matrix that is shown
 WORST = 10  # rows that are shown of more
@@ -94,6 +94,38 @@ def compared(data, found, chosen):
     return table("Compared, on the same data", ("", ">weight bits", ">validation", ">test"),
                  [(name, f"{bits:,}", percent(valid), percent(test))
                   for name, bits, valid, test in rows])
+
+
+def searched(dataset, data):
+    """What ``search`` came to, ``data`` of its JSON."""
+    trials = data["trials"]
+    rows = [(_net(trial), trial["encoder"], trial["members"], trial["ensemble"],
+             f"{trial['weight_bits']:,}", *([f"{trial['cost']:,}"] if _counts_blocks(trials)
+                                            else []),
+             trial["epochs"], percent(trial["accuracy"]),
+             " to ".join(f"{100 * bound:.1f}" for bound in trial["interval"]))
+            for trial in trials[:10]]
+    blocks = [">block RAMs"] if _counts_blocks(trials) else []
+    columns = ("network", "encoder", ">K", "ensemble", ">weight bits", *blocks, ">epochs",
+               ">validation", ">95 % interval")
+    facts = [
+        ("accuracy on the validation part", percent(data["validation_accuracy"])),
+        ("accuracy on the test part", f"{percent(data['accuracy'])} of {data['frames']:,} frames"),
+        ("weight bits", f"{data['weight_bits']:,}"),
+        ("trained as by", data["command"]),
+        ("written to", data["model"]),
+    ]
+    return [table(f"The best of {data['drawn']} networks for {dataset}, on {trials[0]['frames']:,} "
+                  f"validation frames", columns, rows),
+            table("The first of them, trained", ("", ""), facts), _blocks(data["block_ram"])]
+
+
+def _net(trial):
+    return trial["net"] if trial["width"] == 1 else f"{trial['net']} x {trial['width']:g}"
+
+
+def _counts_blocks(trials):
+    return any(trial["cost"] != trial["weight_bits"] for trial in trials)
 
 
 def measured(dataset, found):

@@ -4,7 +4,7 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from benn_fpga.cli import folding_file, tables
-from benn_fpga.cli.parser import command
+from benn_fpga.cli.parser import command, train_command
 from benn_fpga.errors import BennError, Interrupted, warn
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS
@@ -66,10 +66,10 @@ def train(args):
         raise Interrupted(f"interrupted; the model is in {args.output}") from None
 
 
-def _check_plot(args, model):
+def _check_plot(args, model, more=None):
     from benn_fpga.sw import report
     check_apart({"the data": args.dataset, "the model": model,
-                 "its checkpoint": f"{model}.checkpoint", "the plot": args.plot})
+                 "its checkpoint": f"{model}.checkpoint", **(more or {}), "the plot": args.plot})
     report.check_plot(args.plot, args.force)
 
 
@@ -136,6 +136,55 @@ def _train_float(args, given, common):
     found = api.measure(args.dataset, **common, **given)
     return Outcome({"kind": args.kind, "frames": found.frames, "accuracy": found.test,
                     "validation_accuracy": found.valid}, tables.measured(args.dataset, found))
+
+
+def search(args):
+    from benn_fpga import api
+    if args.bram is not None and args.max_brams is None:
+        raise BennError("--bram says what --max-brams counts; give that, not --max-bits")
+    kept = f"{args.output}.search"
+    if args.plot is not None:
+        _check_plot(args, args.output, {"the search": kept})
+    if args.resume and not os.path.exists(kept):
+        warn(f"there is no checkpoint {kept}: the search starts from the beginning")
+    given = {name: getattr(args, name) for name in ("bram", "trials", "time", "seed")
+             if getattr(args, name) is not None}
+    model, found = api.search(
+        args.dataset, args.output, max_bits=args.max_bits, max_brams=args.max_brams,
+        epochs=args.epochs, limit=args.limit, data_dir=args.data_dir, scale=args.scale,
+        progress=_progress(args), resume=args.resume, force=args.force, **given)
+    try:
+        return _found(args, model, found)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the model is in {args.output}") from None
+
+
+def _found(args, model, found):
+    """What ``search`` says of a model that it has written."""
+    from benn_fpga import api
+    from benn_fpga.plan.blocks import of_weights
+    from benn_fpga.sw.search import front
+    score = model.provenance["scores"]["validation"]
+    test = api.eval(model, args.dataset, data_dir=args.data_dir, progress=False)
+    data = {
+        "model": args.output,
+        "model_sha256": model.digest(),
+        "command": train_command(args, found.settings),
+        "weight_bits": model.weight_bits,
+        "block_ram": of_weights(model.layers, len(model.members)),
+        "validation_accuracy": score["correct"] / score["frames"],
+        "validation_frames": score["frames"],
+        "accuracy": test.accuracy,
+        "frames": test.frames,
+        "drawn": found.drawn,
+        "stopped": found.stopped,
+        "trials": [trial.describe() for trial in found.trials],
+        "front": [trial.describe() for trial in front(found.trials)],
+    }
+    if args.plot is not None:
+        from benn_fpga.sw import report
+        report.draw_search(data["trials"], data["front"], args.dataset, args.plot, args.force)
+    return Outcome(data, tables.searched(args.dataset, data), note=found.stopped)
 
 
 def experiment(args):
@@ -356,6 +405,6 @@ def doctor(args):
                    f"missing, too old or too new: {', '.join(missing)}" if missing else None)
 
 
-VERBS = {"train": train, "experiment": experiment, "info": info, "eval": evaluate,
-         "predict": predict, "pick": pick, "generate": generate, "simulate": simulate,
-         "doctor": doctor}
+VERBS = {"train": train, "search": search, "experiment": experiment, "info": info,
+         "eval": evaluate, "predict": predict, "pick": pick, "generate": generate,
+         "simulate": simulate, "doctor": doctor}

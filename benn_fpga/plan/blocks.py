@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from benn_fpga.layers import Layer, Products, weight_bits
 from benn_fpga.plan.nodes import Memory
-
-if TYPE_CHECKING:
-    from benn_fpga.layers import Layer, Products
 
 __all__ = ["BLOCKS", "Block", "in_turn", "of_memories", "of_weights"]
 
@@ -63,7 +61,7 @@ def of_memories(memories: Iterable[Memory]) -> dict[str, int]:
 def of_weights(layers: Sequence[Layer], members: int) -> dict[str, dict[str, int]]:
     """Blocks of the weights of ``members``, for each kind of block: ``by_bits``, what the bits
     alone need in any design; ``in_turn``, see :func:`in_turn`."""
-    bits = members * sum(layer.stored_bits for layer in layers)
+    bits = members * weight_bits(layers)
     return {name: {"by_bits": -(-bits // block.bits), "in_turn": in_turn(layers, members, block)}
             for name, block in BLOCKS.items()}
 
@@ -78,7 +76,7 @@ def in_turn(layers: Sequence[Layer], members: int, block: Block) -> int:
 
 def _folded(layer: Layer, members: int, most: int) -> Iterator[Memory]:
     """The memory of weights in each fold of ``layer`` whose words have at most ``most`` bits."""
-    bits = cast("Products", layer).weight_bits
+    bits = cast(Products, layer).weight_bits
     for width in {pe * simd * bits for pe in layer.pes for simd in layer.simds}:
         if width <= most:
             yield Memory(members * layer.stored_bits // width, width, constant=True)

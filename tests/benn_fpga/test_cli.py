@@ -182,6 +182,53 @@ def test_the_library_speaks_of_parameters():
     assert {f"--{name.replace('_', '-')}" for name in named} <= known
 
 
+SEARCH = ("search", "data.npz", "-o", "s.benn", "--trials", 2, "--epochs", 1)
+
+
+def test_search(data, here):
+    found = data(*SEARCH, "--max-bits", 200, "--plot", "s.svg", "--seed", 5)
+    assert found["weight_bits"] <= 200
+    assert found["model_sha256"] == benn_fpga.load("s.benn").digest()
+    assert found["trials"][0]["interval"][0] <= found["trials"][0]["accuracy"]
+    assert 1 <= len(found["front"]) <= len(found["trials"]) == found["drawn"] == 2
+    assert (found["frames"], found["stopped"]) == (30, None)
+    assert "weight bits of all members" in (here / "s.svg").read_text()
+    command = found["command"].replace("s.benn", "t.benn").split()
+    assert command[:3] == ["benn-fpga", "train", "data.npz"]
+    assert data(*command[1:])["model_sha256"] == found["model_sha256"]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [
+    (("--max-bits", 200), "weight bits"), (("--max-brams", 1, "--bram", "ice40"), "block RAMs")])
+def test_search_table(run, limit, shown):
+    code, out, err = run(*SEARCH, *limit)
+    assert code == 0
+    assert "The best of 2 networks for data.npz, on 60 validation frames" in out
+    assert f" {shown} " in out.splitlines()[2]
+    assert "search: started" in err
+
+
+@pytest.mark.parametrize(("message", "options"), [
+    ("one of the arguments --max-bits --max-brams is required", ()),
+    ("argument --max-bits: must be a whole number from 1, not '0'", ("--max-bits", 0)),
+    ("argument --max-brams: must be a whole number from 1, not '-3'", ("--max-brams", -3)),
+    ("not allowed with argument --max-bits", ("--max-bits", 9, "--max-brams", 9)),
+    ("no network has at most 9 weight bits: the smallest, mlp: with encoder", ("--max-bits", 9)),
+    ("--bram says what --max-brams counts", ("--max-bits", 99, "--bram", "ecp5")),
+    ("m.benn exists; give another name, or --force to replace it",
+     ("--max-bits", 99, "-o", "m.benn")),
+    ("argument --time: must be a positive number, not '0'", ("--max-bits", 99, "--time", 0)),
+    ("s.benn.search would be both the search and the plot",
+     ("--max-bits", 99, "--plot", "s.benn.search")),
+])
+def test_search_refuses(fails, message, options):
+    fails(2, message, *SEARCH, *options)
+
+
+def test_search_of_unknown_data(fails):
+    fails(2, "unknown data set 'letters'", "search", "letters", "-o", "s.benn", "--max-bits", 99)
+
+
 def test_info(data):
     found = data("info", "m.benn")
     assert (found["members"], found["classes"], found["weight_bits"]) == (2, 3, 2 * (24 + 12))

@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from benn_fpga import BennError, nets, presets
+from benn_fpga.layers import weight_bits
 
 
 @pytest.mark.parametrize(("name", "high", "thresholds"), [
@@ -38,14 +41,35 @@ def test_encoder_out_of_range(name, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(("dataset", "high"), [
+def default_bits(name, high, shape, classes=10):
+    """The network that is the default, and its bits in all members."""
+    chosen = presets.defaults(SimpleNamespace(name=name, high=high, shape=shape, classes=classes))
+    kind = nets.kind(chosen.kind)
+    encoder = presets.encoder(kind.encoder(chosen.encoder), shape, high.bit_length(), high)
+    kind.check_encoder(chosen.encoder, encoder)
+    layers = nets.build(chosen.net, encoder, classes, kind)
+    return chosen.net, presets.MEMBERS * weight_bits(layers)
+
+
+@pytest.mark.parametrize(("name", "high"), [
     ("digits", 16), ("mnist", 255), ("fashion-mnist", 255), ("cifar10", 255), ("mine.npz", 255),
     ("bits.npz", 1),
 ])
-def test_defaults_are_valid(dataset, high):
-    chosen = presets.defaults(dataset, high)
-    encoder = presets.encoder(chosen.encoder, (64,), 8, high)
-    assert len(nets.build(chosen.net, encoder, 10)) > 1
+def test_defaults_are_valid(name, high):
+    assert default_bits(name, high, (64,))[1] > 0
+
+
+@pytest.mark.parametrize(("shape", "classes", "net", "bits"), [
+    ((64,), 10, "mlp:128,64", 463_872),     # as digits
+    ((74,), 2, "mlp:128,64", 521_216),      # the most that is read by thresholds
+    ((75,), 2, "mlp:128,64", 143_360),
+    ((447,), 2, "mlp:128,64", 524_288),     # all bits there may be
+    ((448,), 2, "mlp:120,60", 488_640),
+    ((49, 10, 1), 10, "mlp:112,56", 493_696),
+    ((256, 256, 3), 10, "mlp:8,4", 12_583_488),
+])
+def test_defaults_of_unknown_data_are_no_larger_than_need_be(shape, classes, net, bits):
+    assert default_bits("mine.npz", 255, shape, classes) == (net, bits)
 
 
 @pytest.mark.parametrize(("bits", "name", "kept"), [(8, "planes", 8), (8, "planes:2", 2),

@@ -7,6 +7,7 @@ from benn_fpga.errors import BennError
 from benn_fpga.settings import OPTIONS, Settings
 
 DIGITS = SimpleNamespace(name="digits", high=16)
+LARGE = SimpleNamespace(name="mine.npz", high=255, shape=(49, 10, 1), classes=10)
 RESOLVED = [
     Settings(), Settings(kind="dnn"), Settings(kind="xnor-net", augment=True, distill=True),
     Settings("mlp:8", members=3, ensemble="logitboost", kind="qnn", wbits=2, abits=3, width=0.5,
@@ -40,8 +41,20 @@ def test_what_is_chosen(settings, expected):
 @pytest.mark.parametrize(("dataset", "high", "levels"), [
     ("fashion-mnist", 255, 4), ("mnist", 255, 6), ("mine.npz", 255, 6), ("bits.npz", 1, 1)])
 def test_a_thermometer_alone_has_the_levels_of_the_data_set(dataset, high, levels):
-    found = Settings(encoder="thermometer").resolve(SimpleNamespace(name=dataset, high=high))
+    data = SimpleNamespace(name=dataset, high=high, shape=(4,), classes=2)
+    found = Settings(encoder="thermometer").resolve(data)
     assert found.encoder == f"thermometer:{levels}"
+
+
+@pytest.mark.parametrize(("settings", "expected"), [
+    (Settings(), ("ib", "planes", "mlp:112,56")),
+    (Settings("tfc"), ("ib", "planes", "tfc")),
+    (Settings(encoder="threshold"), ("ab", "threshold", "mlp:112,56")),
+    (Settings(kind="ab"), ("ab", "thermometer:6", "mlp:112,56")),
+])
+def test_large_frames_are_read_as_they_are(settings, expected):
+    found = settings.resolve(LARGE)
+    assert (found.kind, found.encoder, found.net) == expected
 
 
 def test_unknown_options_list_the_known_ones():

@@ -23,6 +23,7 @@ from benn_fpga.layers import Conv, Dense, MaxPool
 from benn_fpga.plan import blocks as plan
 from benn_fpga.plan import nodes
 from benn_fpga.plan.manifest import TOP
+from benn_fpga.plan.memories import is_block
 from benn_fpga.spec import Encoder, Fold, Folding
 
 pytestmark = pytest.mark.xdist_group("yosys")  # the worker that has synthesised keeps the result
@@ -197,5 +198,6 @@ def test_design(family, tmp_path):
         "buffer0", "member0.window2", "member0.layer0.weights",
         "member0.layer2.weights", "member0.layer3.weights")}
     assert [path for path, size in large.items() if not size.is_in(blocks(cells, path))] == []
-    assert sum(CELLS.get(cell["type"], 0) for _, cell in cells) \
+    asking = [path for path, size in memories(text).items() if is_block(size.depth, size.width)]
+    assert sum(blocks(cells, path) for path in asking) \
         == manifest["block_ram"]["blocks"][BLOCKS[family]]
