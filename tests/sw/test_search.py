@@ -185,11 +185,3 @@ def test_nothing_is_replaced(file, tmp_path):
     (tmp_path / "n.benn.checkpoint").write_text("mine")
     with pytest.raises(BennError, match=r"there is a checkpoint n.benn.checkpoint of a run that"):
         api.search(file, "n.benn", max_bits=500)
-
-
-def test_folds_take_every_frame_once(images):
-    parts = list(data.folds(images, 4))
-    held = np.concatenate([part.x_valid for part in parts])
-    assert len(held) == 20
-    assert sorted(map(bytes, held)) == sorted(map(bytes, [*images.x_train, *images.x_valid]))
-    assert all(len(part.x_train) + len(part.x_valid) == 20 for part in parts)
