@@ -593,6 +593,8 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     if isinstance(dataset, str | bytes | os.PathLike):
         x, y, same = _frames(design.model, dataset, split, frames, data_dir, progress)
     else:
+        if frames is not None and frames < 1:
+            raise BennError(f"Frames must be at least 1, not {frames}")
         x, _ = to_raw(design.model, dataset[:frames])
     if only is not None:
         chosen = _chosen(only, len(x))

@@ -17,10 +17,10 @@ from safetensors.numpy import save as to_bytes
 
 from benn_fpga import layers as kinds
 from benn_fpga.errors import BennError
-from benn_fpga.inputs import open_regular
 from benn_fpga.output import write_atomically
 from benn_fpga.presets import FLOAT_SCALES
 from benn_fpga.raw import Inputs
+from benn_fpga.regular import open_regular
 from benn_fpga.spec import MAX_LAYERS, MAX_MEMBERS, Encoder, Ensemble, Member
 
 __all__ = ["VERSION", "load", "save"]

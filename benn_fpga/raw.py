@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ __all__ = ["SCALES", "Inputs", "check_finite", "scale_for", "wasted"]
 
 SCALES = ("unknown", "bytes", *FLOAT_SCALES)
 MAX_NAME = 200  # characters of the name of a class or feature
+MAX_NAMES = 1 << 18  # of all names of classes, or of features, as they are in the header of a file
 # Axes of (frames, features) or (frames, rows, columns, channels) that have ranges of their own.
 _KEPT = {"all": (), "feature": (1,), "channel": (3,), "column": (2,)}
 FEW_VALUES = 64  # a quarter of what a byte can hold
@@ -200,6 +202,9 @@ def _check_names(noun: str, names: object) -> None:
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
             raise BennError(f"{noun} name must be 1 to {MAX_NAME} printable characters, "
                             f"not {name[:40]!r}")
+    if (size := len(json.dumps(names))) > MAX_NAMES:
+        raise BennError(f"{noun} names must have at most {MAX_NAMES} characters in all, not "
+                        f"{size}; shorten them, or leave them out")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BennError(f"{noun} names must differ, but {twice!r} is there twice")

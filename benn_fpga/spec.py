@@ -179,8 +179,8 @@ class Ensemble:
 
     Parameters
     ----------
-    provenance : free JSON about where it comes from (seed, data, scores); nothing reads it to
-        compute
+    provenance : free JSON about where it comes from (seed, data, scores); no answer
+        depends on it
     inputs : how floats become raw values, and the names of classes and features
     reject : an answer whose margin is below this means "unknown"; None if every answer counts
     """

@@ -54,8 +54,10 @@ def read(path):
                         f"save it as PCM") from None
     if not len(sound):
         raise BennError(f"{path} is empty; leave it out")
-    scale = np.iinfo(sound.dtype).max if sound.dtype.kind == "i" else 1
-    sound = sound.reshape(len(sound), -1).mean(axis=1) / scale
+    if sound.dtype.kind in "iu":  # 8 bits are unsigned, around 128
+        sound = (sound - (128. if sound.dtype == np.uint8 else 0)) / -float(
+            np.iinfo(f"i{sound.itemsize}").min)
+    sound = sound.reshape(len(sound), -1).mean(axis=1)
     if rate != RATE:
         sound = signal.resample_poly(sound, RATE, rate)
     return np.pad(sound[:RATE], (0, max(0, RATE - len(sound))))

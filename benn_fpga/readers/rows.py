@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from benn_fpga.errors import BennError
-from benn_fpga.inputs import open_regular
+from benn_fpga.regular import open_regular
 
 __all__ = ["read_csv"]
 
@@ -16,8 +16,9 @@ def read_csv(path, size, names=()):
     """Rows (frames, size) of float64 in the ``.csv`` file at ``path``, and the names of the columns
     that are left out.
 
-    A first row with text in it names the columns. If the features have ``names``, they are looked
-    up there and other columns are left out; else there must be ``size`` columns, in order.
+    A first row in which nothing is a number names the columns. If the features have ``names``, they
+    are looked up there and other columns are left out; else there must be ``size`` columns, in
+    order.
     """
     lines = _lines(path)
     if not lines:
@@ -25,7 +26,7 @@ def read_csv(path, size, names=()):
     header = [cell.strip() for cell in lines[0][1]]
     if names and set(names) <= set(header):
         columns = _named(path, header, names)
-    elif all(_number(cell) is not None or not cell for cell in header):
+    elif any(map(_is_numeric, header)) or not any(header):
         header, columns = None, range(size)
     elif names:
         missing = next(name for name in names if name not in header)
@@ -85,6 +86,15 @@ def _row(path, line, cells, width, columns, header):
                             f"out, or fill it in")
         found.append(number)
     return found
+
+
+def _is_numeric(text):
+    """Whether ``text`` is a number, or not-a-number, or infinite."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(text):

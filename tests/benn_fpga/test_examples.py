@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import wavfile
 
 import draw
 from benn_fpga.errors import BennError
@@ -112,3 +113,53 @@ def test_the_page_of_results_is_what_the_records_say(monkeypatch, tmp_path):
     assert (tmp_path / "docs/results.md").read_text() == (docs / "results.md").read_text()
     drawn = {path.name for path in (tmp_path / "docs/results").glob("*.svg")}
     assert drawn == {path.name for path in (docs / "results").glob("*.svg")}
+
+
+@pytest.fixture
+def keywords(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return importlib.import_module("keywords")
+
+
+def test_keywords_are_told_apart_by_their_coefficients(keywords):
+    rng = np.random.default_rng(0)
+    up, again, down = (keywords.mfcc(keywords.speak(word, rng) / 32767)
+                       for word in ("up", "up", "down"))
+    assert up.shape == (49, 10)
+    assert np.isfinite(up).all()
+    assert np.abs(up.mean(0) - again.mean(0)).sum() != 0
+    assert not (up == down).all()
+
+
+@pytest.mark.parametrize(("kind", "scale", "offset"), [
+    (np.int16, 32768, 0), (np.uint8, 128, 128), (np.int32, 2 ** 31, 0), (np.float32, 1, 0)])
+def test_recordings_of_any_width_sound_the_same(keywords, tmp_path, kind, scale, offset):
+    tone = np.sin(np.arange(16000) / 9) / 2
+    wavfile.write(tmp_path / "t.wav", 16000, (tone * scale + offset).astype(kind))
+    heard = keywords.read(tmp_path / "t.wav")
+    assert heard.shape == (8000,)
+    assert np.abs(heard[100:-100] - tone[::2][100:-100]).max() < 0.02
+
+
+def test_a_folder_of_recordings_becomes_a_data_set(keywords, tmp_path):
+    rng = np.random.default_rng(0)
+    for word in ("yes", "no"):
+        (tmp_path / word).mkdir()
+        for n in range(5):
+            wavfile.write(tmp_path / word / f"{n}.wav", 8000, keywords.speak(word, rng))
+    made = keywords.dataset(tmp_path)
+    assert made["class_names"].tolist() == ["no", "yes"]
+    assert (made["x_train"].shape, made["x_test"].shape) == ((8, 49, 10), (2, 49, 10))
+    assert (made["y_train"].tolist(), made["y_test"].tolist()) == ([0] * 4 + [1] * 4, [0, 1])
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda folder: folder.write_text(""), "is not a folder; give one with a folder of WAV files"),
+    (lambda folder: folder.mkdir(), "must have a folder of WAV files for each of at least 2 words"),
+    (lambda folder: [((folder / word).mkdir(parents=True), (folder / word / "0.wav").write_text(""))
+                     for word in "ab"], "0.wav is not a WAV file that can be read"),
+])
+def test_folders_that_are_not_of_recordings(tmp_path, make, words):
+    make(tmp_path / "r")
+    assert words in complaint(tmp_path, "", "keywords.py", "r")
+    assert not (tmp_path / "keywords.npz").exists()

@@ -2,6 +2,8 @@ import dataclasses
 import errno
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -216,3 +218,12 @@ def test_model_of_another_design(folder):
     dataclasses.replace(MODEL, vote="hard").save(folder / "model.benn", force=True)
     refuses("model.benn is not the model of this design; generate the design again",
             designs.read, folder)
+
+
+def test_files_are_utf8_whatever_the_locale(folder):
+    program = ("from benn_fpga.plan import folder as f; import pathlib; d = f.read('d'); "
+               "f.write('e', d.verilog.read_text(), d.manifest, d.model, "
+               "extras={'benn_answer.h': 'n\\xe9'})")
+    subprocess.run([sys.executable, "-c", program], cwd=folder.parent, check=True,
+                   env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+    assert (folder.parent / "e" / "benn_answer.h").read_bytes() == "n\xe9".encode()

@@ -81,6 +81,8 @@ def test_columns_that_are_no_features_are_left_out():
      "fill it in"),
     (",2,3\n4,5,6\n", (), ", line 1, column 1: there is no value; leave the row out, or fill it "
      "in"),
+    *((f"{cell},2,3\n4,5,6\n", (), f", line 1, column 1: {cell!r} is not a number; leave the row "
+       f"out, or fill it in") for cell in ("nan", "n/a", "1e999")),
     ("1,2,3\n4,5\n", (), ", line 2: 2 columns instead of 3"),
     ("1,2,3,4\n", (), ", line 1: 4 columns instead of 3"),
     ("a,b,c,d\n1,2,3,4\n", (), ", line 1: 4 columns, but a frame of the model has 3 values"),

@@ -30,7 +30,7 @@ def expanded(text):
     return LOOP.sub(statements, re.sub(r"  localparam \[\d+:0\] ", "", text))
 
 
-@pytest.mark.parametrize("name", ["folded", "planes"])
+@pytest.mark.parametrize("name", designs.CASES)
 def test_contents_stay_the_same(name):
     text = emit.generate(*designs.case(name))[0]
     assert expanded(compact(text)) == text
