@@ -185,6 +185,7 @@ def test_the_library_speaks_of_parameters():
 SEARCH = ("search", "data.npz", "-o", "s.benn", "--trials", 2, "--epochs", 1)
 
 
+@pytest.mark.train
 def test_search(data, here):
     found = data(*SEARCH, "--max-bits", 200, "--plot", "s.svg", "--seed", 5)
     assert found["weight_bits"] <= 200
@@ -198,6 +199,7 @@ def test_search(data, here):
     assert data(*command[1:])["model_sha256"] == found["model_sha256"]
 
 
+@pytest.mark.train
 @pytest.mark.parametrize(("limit", "shown"), [
     (("--max-bits", 200), "weight bits"), (("--max-brams", 1, "--bram", "ice40"), "block RAMs")])
 def test_search_table(run, limit, shown):
@@ -993,6 +995,8 @@ def test_files_that_would_be_lost(fails, message, argv):
 REPLACED = {
     ("train", "--output"): ("old.benn", ["train", "data.npz", "-o", "old.benn"]),
     ("train", "--plot"): ("old.svg", ["train", "data.npz", "-o", "new.benn", "--plot", "old.svg"]),
+    ("search", "--output"): ("old.benn", [*SEARCH, "--max-bits", 99, "-o", "old.benn"]),
+    ("search", "--plot"): ("old.svg", [*SEARCH, "--max-bits", 99, "--plot", "old.svg"]),
     ("experiment", "--output"): ("out/theory.svg", ["experiment", "theory", "-o", "out"]),
     ("eval", "--plot"): ("old.svg", ["eval", "m.benn", "data.npz", "--plot", "old.svg"]),
     ("predict", "--csv"): ("old.csv", ["predict", "m.benn", "data.npz", "--csv", "old.csv"]),
@@ -1028,8 +1032,8 @@ def test_every_output_is_known():
 @pytest.mark.parametrize("output", REPLACED, ids=" ".join)
 def test_nothing_is_replaced_unless_forced(filled, here, fails, monkeypatch, output):
     """It is said before the long work, and everything stays as it was."""
-    for work in ("sw.train.train", "sw.experiments.run", "golden.run", "hw.emit.generate",
-                 "sim.harness.build"):
+    for work in ("sw.train.train", "sw.search.search", "sw.experiments.run", "golden.run",
+                 "hw.emit.generate", "sim.harness.build"):
         monkeypatch.setattr(f"benn_fpga.{work}", lambda *_, **__: pytest.fail("too late"))
     path, command = REPLACED[output]
     words = "d holds the design of another model; give another folder" \

@@ -10,6 +10,7 @@ from benn_fpga.plan.blocks import BLOCKS, in_turn
 from benn_fpga.sw import data, search
 from benn_fpga.sw.search import Candidate, Limit, Trial
 
+pytestmark = pytest.mark.train
 BITS = Limit(1000, lambda layers, members: members * weight_bits(layers), "weight bits")
 BIG = (Dense(600, 600), Dense(600, 10, output_bits=0))
 TINY = {"trials": 3, "epochs": 1, "progress": False}
