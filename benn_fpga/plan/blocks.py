@@ -25,11 +25,6 @@ class Block:
     def bits(self) -> int:
         return max(width * depth for width, depth in self.shapes)
 
-    @property
-    def width(self) -> int:
-        """The widest word."""
-        return max(width for width, _ in self.shapes)
-
     def count(self, memory: Memory) -> int:
         """How many of one shape Yosys takes for one copy of ``memory``.
 
@@ -68,15 +63,14 @@ def of_weights(layers: Sequence[Layer], members: int) -> dict[str, dict[str, int
 
 def in_turn(layers: Sequence[Layer], members: int, block: Block) -> int:
     """Blocks for the weights of ``members`` that one engine runs in turn, each layer in the fold
-    with the fewest blocks of those that ask for block RAM in words no wider than a block."""
-    return sum(min((block.count(memory) for memory in _folded(layer, members, block.width)
-                    if memory.is_block), default=0)
+    with the fewest blocks of those that ask for block RAM."""
+    return sum(min((block.count(memory) for memory in _folded(layer, members) if memory.is_block),
+                   default=0)
                for layer in layers if layer.stored_bits)
 
 
-def _folded(layer: Layer, members: int, most: int) -> Iterator[Memory]:
-    """The memory of weights in each fold of ``layer`` whose words have at most ``most`` bits."""
+def _folded(layer: Layer, members: int) -> Iterator[Memory]:
+    """The memory of weights in each fold of ``layer``."""
     bits = cast(Products, layer).weight_bits
     for width in {pe * simd * bits for pe in layer.pes for simd in layer.simds}:
-        if width <= most:
-            yield Memory(members * layer.stored_bits // width, width, constant=True)
+        yield Memory(members * layer.stored_bits // width, width, constant=True)

@@ -1,9 +1,13 @@
+import numpy as np
 import pytest
 
+import draw
 from benn_fpga import presets
 from benn_fpga.layers import Dense
 from benn_fpga.plan import blocks
 from benn_fpga.plan.nodes import Memory
+from benn_fpga.plan.plan import draft
+from benn_fpga.spec import Fold, Folding
 
 BITS = {"18k": 18432, "36k": 36864, "ecp5": 18432, "ice40": 4096}
 
@@ -56,3 +60,12 @@ def test_members_in_turn(layer, members, expected):
     bits = members * (layer.stored_bits + 16)
     assert {name: counts["by_bits"] for name, counts in found.items()} \
         == {name: -(-bits // size) for name, size in BITS.items()}
+
+
+def test_members_in_turn_are_those_of_a_plan():
+    model = draw.random_model(np.random.default_rng(0), members=3, shape=(48,), hidden=(40,))
+    first, _ = model.layers
+    folded = [draft(model, Folding((Fold(pe, simd), Fold(1, 1)), 1, 64)).units[0]
+              for pe in first.pes for simd in first.simds]
+    counts = [blocks.of_memories([unit.memories["weights"]])["ice40"] for unit in folded]
+    assert blocks.in_turn([first], 3, blocks.BLOCKS["ice40"]) == min(filter(None, counts)) > 1
