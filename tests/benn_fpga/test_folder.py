@@ -124,7 +124,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
 def test_a_full_disk(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(designs.Path, "write_text", full)
+    monkeypatch.setattr(designs.Path, "write_bytes", full)
     refuses("cannot write to .*: No space left on device; make room", designs.write,
             tmp_path / "d", "", MANIFEST, MODEL)
     assert os.listdir(tmp_path) == []
