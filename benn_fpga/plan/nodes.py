@@ -82,7 +82,11 @@ class Node:
     reads : names of the nodes whose streams it takes, port by port
     i, o : the stream at its first port, and what it gives
     engines : in how many engines it is; 0 if all share it
+    cuts_ready : whether it takes words by its own state alone, whatever the ``ready`` of what reads
+        it is
     """
+
+    cuts_ready: ClassVar[bool] = False
 
     name: str
     reads: tuple[str, ...]
@@ -133,6 +137,7 @@ def _known(node: Node, depth: int | None) -> int:
 class Skid(Node):
     """Two registers that cut the path of ``ready``."""
 
+    cuts_ready = True
     latency = 1
 
     @property
@@ -203,6 +208,7 @@ class Ring(Node):
 
     replays: int
 
+    cuts_ready = True
     latency = 2
 
     @property
@@ -244,6 +250,7 @@ class LineBuffer(Front):
 
     prefix = "window"
 
+    cuts_ready = True
     latency = 2
 
     @classmethod
@@ -362,6 +369,7 @@ class Queue(Node):
     count: int
     depth: int | None
 
+    cuts_ready = True
     latency = 2
 
     @property

@@ -2,7 +2,7 @@
 
 ::
 
-    skid -> guard -> encoder -> gear0 -> [buffer0] -> [tiles0, skid0] -> [window0] -> [gate0] ->
+    skid -> guard -> encoder -> gear0 -> [buffer0 or skid0] -> [tiles0] -> [window0] -> [gate0] ->
         fork or read
             |
       in every engine: layer0 -> [queue1] -> gear1 -> [buffer1] -> ... -> [gate1] -> layer1 -> ...
@@ -36,7 +36,6 @@ from benn_fpga.plan.nodes import (
     Node,
     Queue,
     Skid,
-    SlidingWindow,
     Spread,
     Stream,
     Unit,
@@ -269,6 +268,10 @@ class _Drafter:
                 node.o, self._rounds * (first.words_out if frames else 1),
                 name=names.before("buffer", 0), reads=(node.name,), engines=0))
         if not frames:
+            # The ready of a gate depends on the room in the queues of all engines. It must not go
+            # on through converter, encoder and guard to the bus. In an engine a queue ends it.
+            if not any(kind.cuts_ready for kind in (type(node), *first.front)):
+                node = self._add(Skid(names.before("skid", 0), (node.name,), node.o, node.o, 0))
             node = self._cut(first, node, engines=0)
         spread = Fork if self._waits(first) else Spread
         self._leads[0, 0] = self._add(spread(
@@ -278,13 +281,6 @@ class _Drafter:
     def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
         for kind in stage.front:
-            # The ready of a window of registers depends on that of its gate, so on the room in the
-            # queues of its unit. In an engine this goes back to the queue before it and no further,
-            # behind a ring to that; but from the first layer it would go on through converter,
-            # encoder and guard to the bus.
-            if kind is SlidingWindow and not engines and isinstance(node, Converter):
-                node = self._add(Skid(names.before("skid", stage.n), (node.name,), node.o, node.o,
-                                      engines))
             node = self._add(kind.before(stage, node.o, name=names.before(kind.prefix, stage.n),
                                          reads=(node.name,), engines=engines))
         queues = tuple(names.before("queue", *reader) for reader in self._readers[stage.n])

@@ -108,8 +108,7 @@ def words_before_output(node):
     return dropped + per, 0
 
 
-LATENCIES = {**{name: designs.case(name) for name in designs.CASES},
-             "skid before registers": draw.registers(1)}
+LATENCIES = {name: designs.case(name) for name in designs.ALL}
 
 
 @pytest.mark.parametrize("name", LATENCIES)

@@ -18,7 +18,7 @@ from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Fold
 
 
-@pytest.mark.parametrize("name", designs.CASES)
+@pytest.mark.parametrize("name", designs.ALL)
 def test_a_gate_reserves_what_its_unit_gives(name):
     """Every queue is reserved by one gate, that of the unit which fills it."""
     design = plan(*designs.case(name))
@@ -27,7 +27,7 @@ def test_a_gate_reserves_what_its_unit_gives(name):
     assert reserved == {queue.name: queue.reads[0] for queue in design.all(nodes.Queue)}
 
 
-@pytest.mark.parametrize("name", designs.CASES)
+@pytest.mark.parametrize("name", designs.ALL)
 def test_every_node_is_in_one_part(name):
     design = plan(*designs.case(name))
     parts = (*design.lead, *design.engine, *design.votes, design.voter, design.port)
@@ -37,7 +37,7 @@ def test_every_node_is_in_one_part(name):
     assert {node.engines for node in design.engine + design.votes} == {design.parallel}
 
 
-@pytest.mark.parametrize("name", designs.CASES)
+@pytest.mark.parametrize("name", designs.ALL)
 def test_a_plan_can_be_hashed(name):
     design = plan(*designs.case(name))
     again = cycles.schedule(draft(*designs.case(name)))
@@ -69,15 +69,6 @@ def test_numbers():
     assert repr(numbers) == "Numbers({'b': 2, 'a': 1})"
 
 
-@pytest.mark.parametrize(("members", "kind"), [(1, nodes.Skid), (2, nodes.Ring)])
-def test_room_in_queues_is_not_asked_for_at_the_bus(members, kind):
-    """What cuts ready precedes a first layer with a window of registers."""
-    design = plan(*draw.registers(members))
-    before, window, *_ = design.front(design.units[0])
-    assert (type(before), type(window)) == (kind, nodes.SlidingWindow)
-    assert [type(design.front(unit)[0]) for unit in design.units[1:3]] == [nodes.SlidingWindow] * 2
-
-
 @dataclass(frozen=True)
 class Strange(nodes.Node):
     """A kind that nobody knows."""
@@ -92,7 +83,7 @@ def with_strange(design):
         (strange, behind) if node is gear else (node,))))
 
 
-@pytest.mark.parametrize("name", designs.CASES)
+@pytest.mark.parametrize("name", designs.ALL)
 def test_a_strange_node_is_not_passed_over(name):
     model, folding = designs.case(name)
     design = with_strange(plan(model, folding))

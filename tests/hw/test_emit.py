@@ -95,7 +95,7 @@ def test_verilog_is_plain(case):
     assert not re.search(r"\bassert\b|\balways_\w+|\$write|\$display", text)
 
 
-@pytest.mark.parametrize("name", designs.CASES)
+@pytest.mark.parametrize("name", designs.ALL)
 def test_nothing_waits_for_an_event(name):
     """Logic in ``always @*`` has not run before one of its inputs changes; the totals are wrong in
     a simulator where reset is high from the beginning. And Icarus runs no function with such a name
@@ -146,9 +146,9 @@ def planned_memories(model, shape):
                            (memory.words, memory.bits))
 
 
-@pytest.mark.parametrize("name", ["residual", "pools", "registers", "dense"])
+@pytest.mark.parametrize("name", ["residual", "pools", "registers", "tiled", "dense"])
 def test_the_plan_says_what_memories_there_are(name):
-    model, shape = all_parts() if name == "dense" else getattr(draw, name)()
+    model, shape = parts(name)
     text, _ = emit.generate(model, shape)
     assert verilog.memories(text) == dict(planned_memories(model, shape))
 
@@ -159,6 +159,8 @@ PARTS = {
     "residual": "45f8ed342718e58d684df7426088acd711088631029c616ee306e9e68cfef5ac",
     "pools": "d6cbc45dc3673d7d2064633f9f835ac4914f9a3581d31706d98f598899049d59",
     "registers": "700e370a855c01b7f02e80e514d78591417ae89cfd189eaa05e559679cbe7baa",
+    "skid": "5e294480f563aeb60263d12fd2bbc398ecb3afc25727cefa030f599380ae7024",
+    "tiled": "2077d1f15fbe2ad988f81686db9ffb317a206659dddd217a36121cae8b33282f",
 }
 HASHES = {
     "tfc": "be9a2009dcfaddfd54b5b0ed48423d65358d6458f3d5a7cde5249a08823abeb7",
@@ -173,9 +175,16 @@ def all_parts():
     return model, Folding((Fold(3, 8), Fold(1, 4)), 2, 24)
 
 
+def parts(name):
+    """Model and folding of one of PARTS."""
+    if name in ("dense", "residual"):
+        return all_parts() if name == "dense" else draw.residual()
+    return designs.case(name)
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_verilog_with_all_parts(name):
-    text, _ = emit.generate(*all_parts() if name == "dense" else getattr(draw, name)())
+    text, _ = emit.generate(*parts(name))
     assert hashlib.sha256(text.encode()).hexdigest() == PARTS[name]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import designs
 import draw
 import rtl
 from benn_fpga import golden, spec
@@ -60,23 +61,39 @@ def test_any_ensemble(kind, part):
         assert got == golden.run(model, frames)
 
 
+def check_timing(model, folding, *, is_dense=False):
+    timing = plan(model, folding).schedule
+    in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
+    frames = drawn_frames(model, in_flight + (6 if is_dense else 4))
+    with rtl.Peaks() as peaks:
+        got = rtl.answers(model, folding, frames, alone=timing.stages["input"], at_end=peaks.read)
+    assert got == golden.run(model, frames)
+    assert got.latency == timing.latency_cycles
+    settled = got.answered[1 if is_dense else -3:]
+    assert set(np.diff(settled)) == {timing.cycles_per_frame}
+    assert peaks.found == list(timing.queues.values()) * folding.parallel
+
+
 @parts({"dense": 3, "convolutional": 2})
 def test_any_timing(kind, part):
     """Latency, distance of answers and what the queues hold, where nothing waits."""
     @draw.ten(part + 10, design=DESIGNS[kind])
     def check(design):
-        model, folding = design
-        timing = plan(model, folding).schedule
-        in_flight = -(-timing.latency_cycles // timing.cycles_per_frame)
-        frames = drawn_frames(model, in_flight + (6 if kind == "dense" else 4))
-        with rtl.Peaks() as peaks:
-            got = rtl.answers(model, folding, frames, alone=timing.stages["input"],
-                              at_end=peaks.read)
-        assert got == golden.run(model, frames)
-        assert got.latency == timing.latency_cycles
-        settled = got.answered[1 if kind == "dense" else -3:]
-        assert set(np.diff(settled)) == {timing.cycles_per_frame}
-        assert peaks.found == list(timing.queues.values()) * folding.parallel
+        check_timing(*design, is_dense=kind == "dense")
+
+
+@pytest.mark.parametrize("first", draw.STRAIGHT)
+def test_timing_of_a_first_layer_that_keeps_no_pixels(first):
+    check_timing(*draw.straight(first))
+
+
+@pytest.mark.parametrize(("idle", "stall"), [(0, 3), (3, 0)])
+@pytest.mark.parametrize("name", ["skid", *draw.STRAIGHT])
+def test_skid_behind_the_width_converter(name, idle, stall):
+    model, folding = designs.case(name)
+    frames = drawn_frames(model, 4)
+    got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
+    assert got == golden.run(model, frames)
 
 
 def test_latency_when_a_layer_must_pause():
@@ -88,7 +105,7 @@ def test_latency_when_a_layer_must_pause():
     assert got.latency == plan(model, folding).schedule.latency_cycles
 
 
-@pytest.mark.parametrize("rows", [8, 9, 30])
+@pytest.mark.parametrize("rows", [9, 10, 30])
 def test_latency_of_an_answer_that_waits_for_its_error_flag(rows):
     """One pixel is read, the first, so that the scores are there before the frame is."""
     encoder = spec.Encoder("planes", (rows, 1, 1), 1, np.zeros((1, 0), np.int32))
@@ -96,7 +113,7 @@ def test_latency_of_an_answer_that_waits_for_its_error_flag(rows):
     model = draw.random_ensemble(np.random.default_rng(0), encoder, (conv,))
     folding = Folding((Fold(2, 1),), 1, 8)
     got = rtl.answers(model, folding, drawn_frames(model, 2), alone=rows)
-    assert got.latency == plan(model, folding).schedule.latency_cycles == max(12, rows + 4)
+    assert got.latency == plan(model, folding).schedule.latency_cycles == max(13, rows + 4)
 
 
 @pytest.mark.parametrize(("idle", "stall"), [*WAITS, (0, 20)])

@@ -7,10 +7,12 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
+import designs
 import draw
 import rtl
-from benn_fpga.hw.assembly import component
+from benn_fpga.hw.assembly import component, connect
 from benn_fpga.hw.ensemble import Ensemble, feed
 from benn_fpga.hw.member import Member
 from benn_fpga.plan import nodes
@@ -72,6 +74,41 @@ def test_residual():
 def test_window_of_registers(members):
     """Behind a skid, or behind the ring that repeats frames for rounds."""
     check_paced(*draw.registers(members))
+
+
+@pytest.mark.parametrize("first", draw.STRAIGHT)
+def test_first_layer_that_keeps_no_pixels(first):
+    check_paced(*draw.straight(first))
+
+
+@pytest.mark.parametrize("name", ["skid", "registers", "pools", "residual", *draw.STRAIGHT])
+def test_room_in_queues_is_not_asked_for_at_the_bus(name):
+    """Whether the width converter of the first layer can go on does not depend on the queues of
+    engines in the same cycle."""
+    design, m = plan(*designs.case(name)), Module()
+    *way, _ = design.front(design.units[0])
+    parts = {node.name: component(node) for node in way}
+    for node in way:
+        m.submodules[node.name] = parts[node.name]
+    for node in way[1:]:
+        connect(m, design, node, parts, {})
+    i, gate = parts[way[0].name].i, parts[way[-1].name]
+
+    async def bench(ctx):
+        ctx.set(i.valid, 1)
+        for cycle in range(200):
+            seen = set()
+            for room in ((0, 1), (1, 0))[cycle // 7 % 2]:
+                ctx.set(gate.room, room)
+                ctx.set(gate.o.ready, room)
+                seen.add(ctx.get(i.ready))
+            assert len(seen) == 1
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 RESIDUAL = draw.residual()

@@ -22,7 +22,7 @@ from benn_fpga.spec import Fold, Folding
 
 pytestmark = pytest.mark.verify
 
-# A table of features whose thresholds are in a memory, beside the designs that Verilator runs.
+# A table of features whose thresholds are in a memory.
 TABLE = (draw.random_model(np.random.default_rng(3), members=3, shape=(13,), hidden=(6,), classes=3,
                            encoder="thermometer", per_value=True, vote="hard"),
          Folding((Fold(2, 3), Fold(1, 2)), 1, 16))
@@ -69,14 +69,14 @@ def icarus(folder, model, folding, text, *, mode="2012", reset=bench.DECLARED, p
 
 @pytest.mark.parametrize("reset", RESETS)
 @pytest.mark.parametrize("mode", ["2005", "2012"])
-@pytest.mark.parametrize("name", [*sorted(designs.CASES), "table"])
+@pytest.mark.parametrize("name", [*sorted(designs.ALL), "table"])
 def test_every_answer(made, tmp_path, name, mode, reset):
     said = icarus(tmp_path, *made(name), mode=mode, reset=RESETS[reset])
     assert said.startswith("PASS: "), said
 
 
 @pytest.mark.parametrize("pauses", [3, 40])
-@pytest.mark.parametrize("name", [*sorted(designs.CASES), "table"])
+@pytest.mark.parametrize("name", [*sorted(designs.ALL), "table"])
 def test_every_answer_with_pauses(made, tmp_path, name, pauses):
     said = [icarus(tmp_path, *made(name), pauses=n) for n in (0, pauses)]
     assert [line.split()[0] for line in said] == ["PASS:"] * 2

@@ -11,7 +11,7 @@ from benn_fpga.plan import folder
 from benn_fpga.plan.manifest import describe
 from benn_fpga.spec import Fold, Folding
 
-__all__ = ["CASES", "case", "changed", "flip", "make", "with_member"]
+__all__ = ["ALL", "CASES", "case", "changed", "flip", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
@@ -30,10 +30,17 @@ CASES = {
     "pools": draw.pools(),
     "registers": draw.registers(),
 }
+# With those that differ before the first unit alone, and that Verilator does not compile: a skid
+# before a window of registers, and before each first layer that keeps no pixels.
+ALL = {
+    **CASES,
+    "skid": draw.registers(1),
+    **{first: draw.straight(first) for first in draw.STRAIGHT},
+}
 
 
 def case(name):
-    made, folding = CASES[name]
+    made, folding = ALL[name]
     if isinstance(made, dict):
         made = draw.random_model(np.random.default_rng(3), **made)
     return made, folding

@@ -21,9 +21,10 @@ from benn_fpga.spec import (
     sources,
 )
 
-__all__ = ["conv_models", "convs", "designs", "divisors", "foldings", "models", "pooled", "pools",
-           "random_arrays", "random_ensemble", "random_folding", "random_frames", "random_model",
-           "random_table", "registers", "residual", "ten", "wide_models", "windows"]
+__all__ = ["STRAIGHT", "conv_models", "convs", "designs", "divisors", "foldings", "models",
+           "pooled", "pools", "random_arrays", "random_ensemble", "random_folding", "random_frames",
+           "random_model", "random_table", "registers", "residual", "straight", "ten",
+           "wide_models", "windows"]
 
 
 def divisors(n):
@@ -353,6 +354,24 @@ def registers(members=2):
     folds = ((2, 9), (3, 12), (2, 12), (3, 8))
     model = random_ensemble(np.random.default_rng(2), encoder, layers, members=members)
     return model, Folding(tuple(Fold(*fold) for fold in folds), 1, 16)
+
+
+STRAIGHT = {  # first layers that read every pixel once, as it comes
+    "pointwise": Conv((4, 6, 2), (1, 1), outputs=4, input_bits=2),
+    "strided": Conv((4, 6, 2), (1, 1), 2, outputs=4, input_bits=2),
+    "tiled": MaxPool((4, 6, 2), (2, 2), 2, code_bits=2),
+}
+
+
+def straight(first="tiled"):
+    """A network that begins with one of STRAIGHT, faster than its second layer; two engines."""
+    encoder = Encoder("planes", (4, 6, 2), 2, np.zeros((1, 0), np.int32))
+    layer = STRAIGHT[first]
+    second = Conv(layer.output_shape, (2, 2), 1, 1, outputs=4, input_bits=layer.output_bits)
+    layers = (layer, second, Dense(int(np.prod(second.output_shape)), 3, output_bits=0))
+    model = random_ensemble(np.random.default_rng(4), encoder, layers, members=2)
+    pe, simd = (2, 1) if first == "tiled" else (4, 2)
+    return model, Folding((Fold(pe, simd), Fold(4, second.channels), Fold(3, 4)), 2, 32)
 
 
 def pools():
