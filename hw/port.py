@@ -12,6 +12,8 @@ from benn_fpga.plan.answer import ERROR_BIT, REJECT_BIT, answer_beats, answer_fi
 
 __all__ = ["AnswerPort"]
 
+_SIGNALS = {"class_index": "winner"}  # of fields that are called otherwise in answer_layout
+
 
 class AnswerPort(wiring.Component):
     """Sends an answer and its frame's error flag over the bus, laid out as plan/answer.py says.
@@ -33,7 +35,8 @@ class AnswerPort(wiring.Component):
     """
 
     def __init__(self, *, classes, total_bits, bus, reject=None):
-        positive(classes=classes, total_bits=total_bits, bus=bus)
+        positive(classes=classes, total_bits=total_bits, bus=bus,
+                 **({} if reject is None else {"reject": reject}))
         if bus % 8:
             raise ValueError(f"Bus must be a multiple of 8, not {bus!r}")
         self._classes = classes
@@ -53,15 +56,15 @@ class AnswerPort(wiring.Component):
         if self._reject is not None:
             flags |= (self.i.payload.margin < self._reject).shift_left(REJECT_BIT)
         values = {
-            "winner": [self.i.payload.winner],
+            "class_index": [self.i.payload.winner],
             "flags": [flags],
             "margin": [self.i.payload.margin],
             "totals": list(self.i.payload.totals),
         }
         record = []
-        for field, name in zip(answer_fields(self._classes), values, strict=True):
-            for value in values[name]:
-                record.append(Signal(field.bits, name=name))
+        for field in answer_fields(self._classes):
+            for value in values[field.name]:
+                record.append(Signal(field.bits, name=_SIGNALS.get(field.name, field.name)))
                 m.d.comb += record[-1].eq(value)
         m.submodules.emit = emit = Emit(self._bus, count=answer_beats(self._classes, self._bus))
         m.submodules.skid = skid = SkidBuffer(self.o.p.shape())

@@ -4,7 +4,7 @@ import pytest
 
 import rtl
 from benn_fpga.hw.port import AnswerPort
-from benn_fpga.plan.answer import ERROR, REJECT, decode
+from benn_fpga.plan.answer import ERROR, REJECT, answer_fields, decode
 
 MARGINS = (0, 1, 6, 7, 8, 63)
 
@@ -39,3 +39,22 @@ def test_nothing_is_rejected_without_a_margin(error):
 @pytest.mark.parametrize(("bus", "idle", "stall"), [(8, 0, 3), (32, 3, 0), (128, 3, 3)])
 def test_flags_on_any_bus(bus, idle, stall):
     assert flags(7, 0, bus, idle=idle, stall=stall) == flags(7, 0)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 1, 0)])
+def test_fields_are_filled_by_name(monkeypatch, order):
+    fields = [answer_fields(2)[n] for n in order]
+    monkeypatch.setattr("benn_fpga.hw.port.answer_fields", lambda classes: fields)
+    port = AnswerPort(classes=2, total_bits=6, bus=128)
+    beats, = rtl.stream(port, [(port.i, [{"winner": 1, "margin": 6, "totals": [-1, 5]}]),
+                               (port.error, [1])], [(port.o, 1)])
+    values = {"class_index": [1], "flags": [ERROR], "margin": [6], "totals": [-1, 5]}
+    sent = b"".join(value.to_bytes(field.bits // 8, "little", signed=True)
+                    for field in fields for value in values[field.name])
+    assert int(beats[0].payload.beat.data).to_bytes(16, "little") == sent
+
+
+@pytest.mark.parametrize("reject", [0, -1, 1.5, True])
+def test_margin_to_reject_by(reject):
+    with pytest.raises(ValueError, match=rf"^Reject must be a positive integer, not {reject}$"):
+        AnswerPort(classes=2, total_bits=6, bus=64, reject=reject)
