@@ -37,10 +37,10 @@ def answer_fields(classes: int) -> tuple[Field, ...]:
     """The fields of a record in their order; each begins where the one before ends."""
     flags = ", ".join(f"bit {bit}: {text}" for bit, text in FLAGS.values())
     return (
-        Field("class_index", 16, False, "class"),
-        Field("flags", 16, False, f"flags ({flags})"),
-        Field("margin", 32, True, "margin"),
-        Field("totals", 32, True, f"total[{classes}]", classes),
+        Field("class_index", 16, False, "a tie goes to the lowest class"),
+        Field("flags", 16, False, flags),
+        Field("margin", 32, True, "total of the class minus that of the runner-up"),
+        Field("totals", 32, True, "the vote", classes),
     )
 
 
@@ -66,7 +66,8 @@ def answer_keep(classes: int, lanes: int) -> int:
 
 def describe(classes: int) -> list[str]:
     """The fields in words, for the manifest."""
-    return [f"{'i' if field.signed else 'u'}{field.bits} {field.text}"
+    return [f"{'i' if field.signed else 'u'}{field.bits} {field.name}"
+            f"{'' if field.count is None else f'[{field.count}]'} ({field.text})"
             for field in answer_fields(classes)]
 
 

@@ -59,14 +59,6 @@ _INPUTS = """\
 
 {conversion}"""
 
-# What each field is, in words.
-_TEXTS = {
-    "class_index": "a tie goes to the lowest class",
-    "flags": "BENN_FLAG_*",
-    "margin": "total of the class minus that of the runner-up",
-    "totals": "the vote",
-}
-
 
 def header(model: Ensemble) -> str:
     """The text of ``NAME`` for designs of ``model``."""
@@ -84,7 +76,7 @@ def _record(model: Ensemble) -> str:
         at += field.bits * (field.count or 1)
     return _RECORD.format(
         classes=model.classes, size=answer_size(model.classes), flags="\n".join(flags),
-        members="\n".join(f"    {_type(field)} {_declared(field)}; /* {_TEXTS[field.name]} */"
+        members="\n".join(f"    {_type(field)} {_declared(field)}; /* {field.text} */"
                           for field in fields),
         decode="\n".join(f"    {line}" for line in decode))
 

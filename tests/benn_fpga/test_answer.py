@@ -10,8 +10,10 @@ def test_record_is_little_endian():
 
 
 def test_description():
-    assert describe(3) == ["u16 class", "u16 flags (bit 0: frame error, bit 1: rejected for its "
-                           "margin)", "i32 margin", "i32 total[3]"]
+    assert describe(3) == [
+        "u16 class_index (a tie goes to the lowest class)",
+        "u16 flags (bit 0: frame error, bit 1: rejected for its margin)",
+        "i32 margin (total of the class minus that of the runner-up)", "i32 totals[3] (the vote)"]
 
 
 def test_decode_inverts_pack():

@@ -1,8 +1,10 @@
 """The C header, read by the C and C++ compilers."""
 
 import dataclasses
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,8 +61,14 @@ def test_a_program_reads_records(tmp_path, compiler, name):
     assert (a, b, c) == NAMES
 
 
+def test_docs_show_the_structure():
+    struct = re.search(r"^struct benn_answer \{$.*?^\};$", header(MODEL), re.M | re.S).group()
+    docs = Path(__file__).parents[2] / "docs" / "hardware.md"
+    assert f"\n```c\n{struct}\n```\n" in docs.read_text()
+
+
 def test_header_knows_every_flag_and_field(monkeypatch):
     monkeypatch.setitem(answer.FLAGS, "unsure", (3, "too close"))
     text = header(MODEL)
     assert "#define BENN_FLAG_UNSURE 0x0008u /* too close */" in text
-    assert all(f" {field.name}" in text for field in answer.answer_fields(MODEL.classes))
+    assert all(f"; /* {field.text} */" in text for field in answer.answer_fields(MODEL.classes))
