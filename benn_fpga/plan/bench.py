@@ -239,7 +239,6 @@ def files(model: Ensemble, folding: Folding, x: npt.ArrayLike,
     x, lanes = golden.check_input(model.encoder, x), folding.bus // 8
     result, design = golden.run(model, x), plan(model, folding)
     schedule = design.schedule
-    assert schedule is not None
     frames, answers = [f"// {line}\n" for line in source.splitlines()], []
     for n, (values, record) in enumerate(zip(x, records(result), strict=True)):
         label = "" if labels is None else f", label {labels[n]}"

@@ -24,7 +24,6 @@ from benn_fpga.layers import Window
 from benn_fpga.plan import nodes, processes
 from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.latency import FLAG_LATENCY
-from benn_fpga.plan.numbers import Numbers
 from benn_fpga.plan.processes import Channel, Process, Queue, Running
 from benn_fpga.plan.stages import Stage
 from benn_fpga.plan.widths import Gear
@@ -54,13 +53,13 @@ class Schedule:
     queues : depth in pixels of every queue, by its name
     """
 
-    stages: Numbers
+    stages: Mapping[str, int]
     cycles_per_frame: int
     latency_cycles: int
     xnor_lanes: int
     xnor_gates: int
     error_depth: int
-    queues: Numbers
+    queues: Mapping[str, int]
 
 
 def _reserve(queues: Sequence[Queue], block: int, now: int,
@@ -470,10 +469,10 @@ def schedule(plan: Draft) -> Schedule:
     scores = flow.bus(1)
     # The first answer may be known before its frame has come in whole; it waits for the error flag.
     voted = max(scores[rounds * words - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
-    return Schedule(Numbers(busy), cycles, voted + plan.port.latency,
+    return Schedule(busy, cycles, voted + plan.port.latency,
                     sum(unit.engines * unit.lanes for unit in plan.units),
                     sum(unit.engines * unit.gates for unit in plan.units),
-                    held, Numbers(depths))
+                    held, depths)
 
 
 def _depths(plan: Draft, cycles: int) -> dict[str, int]:

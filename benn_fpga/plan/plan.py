@@ -55,6 +55,8 @@ N = TypeVar("N", bound=Node)
 class Draft:
     """A design whose timing is not known yet. Its queues have no depth, so they have no size.
 
+    It can be hashed, and all else in a plan follows from it.
+
     Members
     -------
     nodes : layer by layer the unit, then what precedes it, then what leads to its readers
