@@ -83,7 +83,7 @@ class Ensemble(wiring.Component):
             m.submodules[names.engine(n)] = member
             votes = member.o
             for node in plan.votes:
-                m.submodules[f"{node.name}{n}"] = vote = component(node)
+                m.submodules[names.beside(node.name, n)] = vote = component(node)
                 wiring.connect(m, votes, vote.i)
                 votes = vote.o
             wiring.connect(m, votes, voter.i[n])

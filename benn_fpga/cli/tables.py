@@ -5,6 +5,7 @@ import io
 import json
 
 from benn_fpga.cli.console import percent, plain, table
+from benn_fpga.plan import names
 from benn_fpga.presets import BRAMS
 
 __all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
@@ -334,10 +335,8 @@ def answers_as_csv(found, classes):
 
 def place(stage, model):
     """A stage of the schedule, in words."""
-    if not stage.startswith("layer"):
-        return f"bus, {stage}"
-    n = int(stage.removeprefix("layer"))
-    return f"layer {n}, {model.layers[n].kind}"
+    n = names.layer_of(stage)
+    return f"bus, {stage}" if n is None else f"layer {n}, {model.layers[n].kind}"
 
 
 def design(made, data, clock):
@@ -397,7 +396,7 @@ def _slowest(model, folding):
     from benn_fpga.plan.folding import bottleneck
     stage, foldable = bottleneck(model, folding)
     more = ""
-    if stage.startswith("layer"):
+    if names.layer_of(stage) is not None:
         more = "; a folding of it with more lanes is faster" if foldable else \
             "; its PE and SIMD are as large as can be"
     return f"{place(stage, model)}{more}"

@@ -311,6 +311,7 @@ def _other_data(args, result):
 
 def _folding(args, model):
     from benn_fpga import api
+    from benn_fpga.plan import names
     from benn_fpga.plan.folding import bottleneck
     from benn_fpga.plan.plan import plan
     if args.target_fps is not None and args.clock is None:
@@ -325,7 +326,7 @@ def _folding(args, model):
         if cycles < least:
             stage, _ = bottleneck(model, folding)
             where, cure = tables.place(stage, model), ", or widen --bus"
-            if stage.startswith("layer"):
+            if names.layer_of(stage) is not None:
                 cure = ", or run more members in --parallel" * (folding.rounds(model) > 1)
             raise BennError(
                 f"{args.target_fps:g} frames per second cannot be met at {args.clock:g} MHz: "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack
 
-from benn_fpga.plan import latency
+from benn_fpga.plan import latency, names
 from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.memories import is_block
 from benn_fpga.plan.widths import Gear, gear
@@ -234,7 +234,7 @@ class Front(Node, ABC):
 class Tiles(Front):
     """Passes the pixels that are in a window of windows that do not overlap."""
 
-    prefix = "tiles"
+    prefix = names.TILES
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
@@ -248,7 +248,7 @@ class Tiles(Front):
 class LineBuffer(Front):
     """Holds the pixels that a window still needs, and sends windows word by word."""
 
-    prefix = "window"
+    prefix = names.WINDOW
 
     cuts_ready = True
     latency = 2
@@ -269,7 +269,7 @@ class LineBuffer(Front):
 class SlidingWindow(Front):
     """Holds a window in registers, and sends it in words of several taps."""
 
-    prefix = "window"
+    prefix = names.WINDOW
 
     latency = 1
 

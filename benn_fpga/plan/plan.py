@@ -258,26 +258,26 @@ class _Drafter:
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
             marks=Marks.NONE)
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
-        self._add(Skid("skid", (), bus, bus, 0))
-        self._add(Guard("guard", ("skid",), bus, beat, 0, encoder.values, None))
-        self._add(Encoder("encoder", ("guard",), beat, encoded, 0, len(thresholds),
+        self._add(Skid(names.SKID, (), bus, bus, 0))
+        self._add(Guard(names.GUARD, (names.SKID,), bus, beat, 0, encoder.values, None))
+        self._add(Encoder(names.ENCODER, (names.GUARD,), beat, encoded, 0, len(thresholds),
                           lanes * encoder.levels * (encoder.bits + 1)))
-        node: Node = self._add(Converter(names.before("gear", 0), ("encoder",), encoded,
+        node: Node = self._add(Converter(names.before(names.GEAR, 0), (names.ENCODER,), encoded,
                                          self._words(first), 0, encoder.outputs))
         frames = first.layer.reads_frames
         if frames or self._rounds > 1:
             node = self._add(frame_buffer(
                 node.o, self._rounds * (first.words_out if frames else 1),
-                name=names.before("buffer", 0), reads=(node.name,), engines=0))
+                name=names.before(names.BUFFER, 0), reads=(node.name,), engines=0))
         if not frames:
             # The ready of a gate depends on the room in the queues of all engines. It must not go
             # on through converter, encoder and guard to the bus. In an engine a queue ends it.
             if not any(kind.cuts_ready for kind in (type(node), *first.front)):
-                node = self._add(Skid(names.before("skid", 0), (node.name,), node.o, node.o, 0))
+                node = self._add(Skid(names.before(names.SKID, 0), (node.name,), node.o, node.o, 0))
             node = self._cut(first, node, engines=0)
         spread = Fork if self._waits(first) else Spread
         self._leads[0, 0] = self._add(spread(
-            "fork" if spread is Fork else "read", (node.name,), node.o,
+            names.FORK if spread is Fork else names.READ, (node.name,), node.o,
             self._read(first, node.o), 0))
 
     def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
@@ -285,9 +285,9 @@ class _Drafter:
         for kind in stage.front:
             node = self._add(kind.before(stage, node.o, name=names.before(kind.prefix, stage.n),
                                          reads=(node.name,), engines=engines))
-        queues = tuple(names.before("queue", *reader) for reader in self._readers[stage.n])
-        return self._add(Gate(names.before("gate", stage.n), (node.name,), node.o, node.o, engines,
-                              queues, stage.reads, stage.layer.is_marked))
+        queues = tuple(names.before(names.QUEUE, *reader) for reader in self._readers[stage.n])
+        return self._add(Gate(names.before(names.GATE, stage.n), (node.name,), node.o, node.o,
+                              engines, queues, stage.reads, stage.layer.is_marked))
 
     def _waits(self, stage: Stage) -> bool:
         """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
@@ -318,16 +318,16 @@ class _Drafter:
             target = self._stages[reader]
             node: Node = self._nodes[at]
             if not layer.reads_frames:
-                node = self._add(Queue(names.before("queue", reader, port), (node.name,), o, o,
+                node = self._add(Queue(names.before(names.QUEUE, reader, port), (node.name,), o, o,
                                        engines, stage.words_out, None))
             frames = target.layer.reads_frames
             node = self._add(Converter(
-                names.before("gear", reader, port), (node.name,), o,
+                names.before(names.GEAR, reader, port), (node.name,), o,
                 Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
                 engines, (target.layer.input_shape if frames else layer.output_shape)[-1]))
             if frames:
                 node = self._add(frame_buffer(
-                    node.o, target.words_out, name=names.before("buffer", reader, port),
+                    node.o, target.words_out, name=names.before(names.BUFFER, reader, port),
                     reads=(node.name,), engines=engines))
             self._leads[reader, port] = node
 
@@ -358,10 +358,10 @@ class _Drafter:
         votes: Node = last
         if model.vote == "hard":
             o = replace(last.o, element_bits=1)
-            votes = self._add(HardVote("hard", (last.name,), last.o, o, parallel))
+            votes = self._add(HardVote(names.HARD, (last.name,), last.o, o, parallel))
         answer = Stream(1, model.classes, model.total_bits)
-        voter = self._add(Voter("voter", (votes.name,), votes.o, answer, 0, parallel,
+        voter = self._add(Voter(names.VOTER, (votes.name,), votes.o, answer, 0, parallel,
                                 self._rounds))
         beats = answer_beats(model.classes, self._folding.bus)
-        self._add(AnswerPort("port", (voter.name, "guard"), answer, Stream(
+        self._add(AnswerPort(names.PORT, (voter.name, names.GUARD), answer, Stream(
             beats, self._folding.bus // 8, 8, Marks.BEAT), 0, model.reject))

@@ -9,7 +9,7 @@ import designs
 import draw
 from benn_fpga.hw.member import Member
 from benn_fpga.layers import Conv
-from benn_fpga.plan import nodes
+from benn_fpga.plan import names, nodes
 from benn_fpga.plan.cycles import Flow, alone
 from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import draft, plan
@@ -49,6 +49,16 @@ def test_registers_that_hold_words():
         "skid": 2 * 16, "encoder": 2 * 3, "gear0": 2 * 3, "skid0": 2 * 3, "window0": 9 * 3,
         "read": 9 * 3, "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2,
         "gear3": 8, "buffer3": 2 * 8, "port": (10 + 2) * 16}
+
+
+@pytest.mark.parametrize("n", [0, 7, 12])
+def test_a_layer_by_its_name(n):
+    assert names.layer_of(names.unit(n)) == n
+
+
+@pytest.mark.parametrize("stage", ["input", "answer"])
+def test_a_stage_that_is_no_layer(stage):
+    assert names.layer_of(stage) is None
 
 
 @dataclass(frozen=True)
