@@ -137,6 +137,13 @@ FAULTS = {
         "test_queues.py::test_window_of_registers", "benn_fpga.plan.cycles",
         "        now = max(now + 1, last)\n        if comes:",
         "        now = max(now + 1, last - 1)\n        if comes:"),
+    "ready of a pool that goes on to the bus": (
+        "test_queues.py::test_room_in_queues_is_not_asked_for_at_the_bus[tiled]",
+        "benn_fpga.plan.plan", "if not any(kind.cuts_ready for", "if not all(True for"),
+    "field of an answer in the place of another": (
+        "test_port.py::test_fields_are_filled_by_name", "benn_fpga.hw.port",
+        '"flags": [flags],\n            "margin": [self.i.payload.margin],',
+        '"margin": [flags],\n            "flags": [self.i.payload.margin],'),
     "place in a queue that is not reserved": (
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3]", "benn_fpga.hw.joints",
         "free - self.take + (get & whole)", "free + (get & whole)"),
