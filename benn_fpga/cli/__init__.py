@@ -63,7 +63,10 @@ def _warnings_to(note):
         else:
             shown(message, category, *rest, **options)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", BennWarning)
-        warnings.showwarning = show
+    # Not catch_warnings: what api.generate silences up to the end of the process must stay so.
+    warnings.simplefilter("always", BennWarning)
+    warnings.showwarning = show
+    try:
         yield
+    finally:
+        warnings.showwarning = shown
