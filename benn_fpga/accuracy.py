@@ -146,7 +146,7 @@ class Rejection:
         return (f"an error rate of {100 * self.wanted:g} % cannot be shown with {self.frames} "
                 f"validation {plural(self.frames)}: at best {self.wrong} of {self.answered} "
                 f"answers are wrong, from margin {self.margin} on, and one more would be "
-                f"{100 * self.vouched:.2f} %; ask for that, or use more data")
+                f"{math.ceil(1e4 * self.vouched) / 100:.2f} %; ask for that, or use more data")
 
     def describe(self) -> dict[str, Any]:
         return {**vars(self), "is_met": self.is_met, "coverage": self.coverage,
@@ -174,8 +174,9 @@ def check_rate(wanted: float) -> None:
 
 
 def rejection(margins: np.ndarray, right: np.ndarray, wanted: float) -> Rejection:
-    """The smallest margin that ``is_met`` by frames with these ``margins``; else the one that comes
-    nearest. A tie, of margin 0, is rejected in any case.
+    """The smallest of these ``margins`` that ``is_met``; else the one that comes nearest.
+
+    Nothing is known of margins between two that occur. A tie, of margin 0, is rejected in any case.
     """
     check_rate(wanted)
     frames = len(margins)

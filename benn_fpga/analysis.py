@@ -57,6 +57,8 @@ class Advice:
         return f"validated on {self.frames} {plural(self.frames)}, too few to drop members by"
 
     def __str__(self) -> str:
+        if self.little and len(self.curve) > 1:
+            return f"not known: {self.little}"
         chosen = f"{_count(self.chosen)}: {100 * self.curve[self.chosen - 1]:.2f} %"
         if self.is_within_noise:
             return (f"{chosen}; {self.best}: {100 * self.curve[self.best - 1]:.2f} %, which is "

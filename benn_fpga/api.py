@@ -313,11 +313,14 @@ def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
     model = _model(model)
     check_file(path, force)
     if not 1 <= members <= len(model.members):
-        raise BennError(f"the first {members} cannot be picked of {len(model.members)} members")
+        raise BennError(f"`members` must be 1 to {len(model.members)}, which the model has, not "
+                        f"{members}")
     # What was measured is true of all members only, and so is a margin to reject by.
+    some = members < len(model.members)
     origin = {key: value for key, value in model.provenance.items()
-              if key not in ("scores", "rejection")}
-    picked = replace(model, members=model.members[:members], reject=None, provenance={
+              if not some or key not in ("scores", "rejection")}
+    picked = replace(model, members=model.members[:members],
+                     reject=None if some else model.reject, provenance={
         **origin, "picked": {"members": members, "model_sha256": model.digest()}})
     picked.save(path, force)
     return picked

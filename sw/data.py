@@ -296,7 +296,7 @@ def _cifar10(data_dir, show):
 def _check_name(name):
     if not str(name).endswith(".npz"):
         raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
-                        f"or the path of an .npz file")
+                        f"or the path of an .npz file, as docs/your-own-data.md makes one")
 
 
 def _npz(path, scale):

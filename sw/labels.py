@@ -30,8 +30,11 @@ def numbers(name, key, y, frames, classes=None, names=()):
     low, high = int(y.min()), int(y.max())
     most = (classes or _MOST) - 1
     if low < 0 or high > most:
-        cure = "; labels start from 1: subtract 1" if (low, high) == (1, most + 1) else \
-            "; number the classes from 0"
+        cure = "; number the classes from 0"
+        if (low, high) == (1, most + 1):
+            cure = "; labels start from 1: subtract 1"
+        elif low >= 0 and classes:
+            cure = "; add a name" if names else "; it has no training frame"
         named = f", for {classes} class names" if names else ""
         raise BennError(f"{where} must be labels in 0..{most}{named}, "
                         f"not {low if low < 0 else high}{cure}")

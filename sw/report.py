@@ -204,7 +204,7 @@ def _title(name, advice):
     """With the advice, if there is any to give."""
     if advice is None or len(advice.curve) == 1:
         return name
-    return f"{name}\nenough: {advice}" + (f" ({advice.little})" if advice.little else "")
+    return f"{name}\nenough: {advice}"
 
 
 def _percent(shares):

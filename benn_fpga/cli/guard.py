@@ -23,6 +23,9 @@ def guard(program, function, interrupted="interrupted"):
     if sys.stdout is None:
         complain(program, "standard output is closed; send it to a file or to /dev/null")
         return 2
+    for stream in (sys.stdout, sys.stderr):  # for names that a terminal cannot show
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     if os.environ.get("BENN_DEBUG") == "1":
         return function()
     try:

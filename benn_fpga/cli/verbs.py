@@ -236,7 +236,7 @@ def pick(args):
     from benn_fpga import api
     given = api.load(args.model)
     model = api.pick(given, args.members, args.output, force=args.force)
-    note = None if given.reject is None else (
+    note = None if given.reject == model.reject else (
         f"{args.output} rejects no answers: margin {given.reject} was for {len(given.members)} "
         f"members; `eval --reject RATE -o FILE` chooses another")
     data = {"model": args.output, "model_sha256": model.digest(), "members": len(model.members),

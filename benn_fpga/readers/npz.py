@@ -45,9 +45,13 @@ class Npz:
             array = self._file[key]
         except _DAMAGE as error:
             if "Object arrays" in str(error):
-                text = ", or text as str" if key.startswith("y") else ""
-                raise BennError(f"{path}: {key} must be an array of numbers, not of objects; "
-                                f"save it with a number type{text}") from None
+                what, cure = "numbers", "with a number type"
+                if key in NAMES:
+                    what, cure = "text", "as text: np.array(names, str)"
+                elif key.startswith("y"):
+                    cure += ", or text as str"
+                raise BennError(f"{path}: {key} must be an array of {what}, not of objects; "
+                                f"save it {cure}") from None
             raise BennError(f"{path}: {key} is damaged; {_AGAIN}z") from None
         except MemoryError:
             raise BennError(f"{path}: {key} is damaged, or larger than the memory; "

@@ -982,7 +982,8 @@ def test_control_c_in_training(here):
      ["eval", "m.benn", "data.npz", "--reject", "0.5", "-o", "./m.benn", "--force"]),
     ("-o writes the model with the margin of --reject; give --reject RATE",
      ["eval", "m.benn", "data.npz", "-o", "n.benn"]),
-    ("the first 9 cannot be picked of 2 members", ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
+    ("--members must be 1 to 2, which the model has, not 9",
+     ["pick", "m.benn", "-k", "9", "-o", "a.benn"]),
 ])
 def test_files_that_would_be_lost(fails, message, argv):
     """Said before any training; everything stays as it was."""

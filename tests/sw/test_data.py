@@ -86,7 +86,8 @@ def test_missing_scikit_learn(monkeypatch):
 
 def test_unknown_name():
     assert message("minst") == ("unknown data set 'minst'; known: digits, mnist, fashion-mnist, "
-                                "cifar10, or the path of an .npz file")
+                                "cifar10, or the path of an .npz file, as "
+                                "docs/your-own-data.md makes one")
 
 
 def idx(array):
@@ -209,8 +210,8 @@ def test_float_images_have_one_range(save):
     ({"x_train": np.ones((30, 3, 12, 12)), "x_test": np.ones((9, 3, 12, 12))},
      "frames of 3 x 12 x 12 seem to have their channels first; save x.transpose(0, 2, 3, 1), or if "
      "rows do come first x.transpose(0, 2, 1, 3)"),
-    ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8; number the classes "
-     "from 0"),
+    ({"y_test": np.arange(9)}, "y_test must be labels in 0..2, not 8; it has no training "
+     "frame"),
     ({"y_train": np.full(30, 4)}, "y_train has the one class 4; at least 2 are needed"),
     ({"y_train": np.arange(30) % 3 * 2},
      "class 1 of 0..4 has no training frame; number the classes without gaps"),
@@ -219,7 +220,7 @@ def test_float_images_have_one_range(save):
     ({"y_train": np.arange(30) % 3 + 1, "class_names": np.array(["a", "b", "c"])},
      "y_train must be labels in 0..2, for 3 class names, not 3; labels start from 1: subtract 1"),
     ({"class_names": np.array(["a", "b"])},
-     "y_train must be labels in 0..1, for 2 class names, not 2; number the classes from 0"),
+     "y_train must be labels in 0..1, for 2 class names, not 2; add a name"),
     ({"class_names": np.array(["a", "b", "c", "d"])},
      "class 3 ('d') of 0..3 has no training frame; leave out its name"),
     ({"class_names": np.array(["a", "b", "a"])}, "Class names must differ, but 'a' is there twice"),
