@@ -1,11 +1,12 @@
 """Keyword spotting, from a folder of recordings to a data set that `benn-fpga train` takes.
 
-    python examples/keywords.py [FOLDER] [-o FILE.npz] [--force]
+    python examples/keywords.py [FOLDER | FILE.wav ...] [-o FILE.npz] [--force]
 
 FOLDER has a folder for each word, with WAV files of about a second in it (Google's Speech Commands
 are laid out like that). Without one, words are synthesised: each is a melody of three tones, spoken
 at its own pitch, speed, loudness and moment, in noise. A recording becomes an image of 49 steps x
-10 MFCCs. Every fifth recording of a word is for testing.
+10 MFCCs. Every fifth recording of a word is for testing. Of WAV files the images alone are written,
+for `benn-fpga predict`.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from scipy import fft, signal
 from scipy.io import wavfile
 
 from benn_fpga.cli.guard import guard
+from benn_fpga.cli.parser import with_options
 from benn_fpga.errors import BennError
 from benn_fpga.output import check_file, write_atomically
 
@@ -103,26 +105,43 @@ def dataset(folder):
     """The arrays of the .npz file."""
     words, sounds = recordings(folder)
     labels = np.array([label for label, _ in sounds])
-    x = np.stack([mfcc(sound) for _, sound in sounds]).astype(np.float32)
+    x = images(sound for _, sound in sounds)
     test = np.concatenate([np.arange(count) % 5 == 4 for count in np.bincount(labels)])
     return {"x_train": x[~test], "y_train": labels[~test], "x_test": x[test],
             "y_test": labels[test], "class_names": np.array(words)}
 
 
+def images(sounds):
+    return np.stack([mfcc(sound) for sound in sounds]).astype(np.float32)
+
+
+def made(paths):
+    """The arrays of the .npz file, and what is in it."""
+    if paths and not any(path.is_dir() for path in paths) and paths[0].suffix == ".wav":
+        return {"x": images(map(read, paths))}, f"{len(paths)} recordings to ask about"
+    if len(paths) > 1:
+        raise BennError("give one folder, or WAV files, not several folders")
+    arrays = dataset(paths[0] if paths else None)
+    return arrays, (f"{len(arrays['x_train'])} recordings to train and {len(arrays['x_test'])} to "
+                    f"test, of {', '.join(arrays['class_names'])}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="FOLDER or FILE.wav")
     parser.add_argument("-o", "--output", type=Path, default=Path("keywords.npz"),
                         metavar="FILE.npz")
     parser.add_argument("--force", action="store_true", help="replace FILE.npz")
     args = parser.parse_args()
-    check_file(args.output, args.force)
-    arrays = dataset(args.folder)
+    try:
+        check_file(args.output, args.force)
+    except BennError as error:
+        raise BennError(with_options(str(error), args)) from None
+    arrays, text = made(args.paths)
     content = io.BytesIO()
     np.savez(content, **arrays)
     write_atomically(args.output, content.getvalue(), args.force)
-    print(f"{args.output}: {len(arrays['x_train'])} recordings to train and "
-          f"{len(arrays['x_test'])} to test, of {', '.join(arrays['class_names'])}")
+    print(f"{args.output}: {text}")
     return 0
 
 

@@ -226,7 +226,7 @@ def build():
     sub.add_argument("--folds", metavar="N", type=_count,
                      help="say how many members to take by cross-validation: train N more times, "
                           "each without another part of the data")
-    sub.add_argument("--plot", metavar="FILE.svg",
+    sub.add_argument("--plot", metavar="FILE.svg|png|pdf",
                      help="draw accuracy by K, what each member adds, and how they differ")
     sub.add_argument("--compare", action="store_true",
                      help="train also one member, one network of as many bits, and other seeds")
@@ -256,7 +256,7 @@ def build():
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--resume", action="store_true",
                      help="go on from the checkpoint of a search that was interrupted")
-    sub.add_argument("--plot", metavar="FILE.svg", help="draw accuracy against weight bits")
+    sub.add_argument("--plot", metavar="FILE.svg|png|pdf", help="draw accuracy against weight bits")
     force(sub)
 
     sub = verb("experiment", "repeat an experiment of the paper", _experiments())
@@ -283,7 +283,7 @@ def build():
     reject(sub)
     sub.add_argument("-o", "--output", metavar="N.benn",
                      help="write the model with the margin of --reject")
-    sub.add_argument("--plot", metavar="FILE.svg",
+    sub.add_argument("--plot", metavar="FILE.svg|png|pdf",
                      help="draw accuracy by K, by class and by margin, the confusion matrix, what "
                           "each member adds, and how they differ")
     force(sub)

@@ -163,3 +163,16 @@ def test_folders_that_are_not_of_recordings(tmp_path, make, words):
     make(tmp_path / "r")
     assert words in complaint(tmp_path, "", "keywords.py", "r")
     assert not (tmp_path / "keywords.npz").exists()
+
+
+def test_recordings_to_ask_about(keywords, tmp_path):
+    wavfile.write(tmp_path / "a.wav", 8000, keywords.speak("on", np.random.default_rng(0)))
+    arrays, text = keywords.made([tmp_path / "a.wav"] * 2)
+    assert (list(arrays), arrays["x"].shape, text) == (
+        ["x"], (2, 49, 10), "2 recordings to ask about")
+
+
+def test_keywords_that_are_there(tmp_path):
+    (tmp_path / "keywords.npz").write_text("mine")
+    assert complaint(tmp_path, "", "keywords.py") == \
+        "keywords: error: keywords.npz exists; give another name, or --force to replace it\n"
