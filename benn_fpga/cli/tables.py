@@ -65,9 +65,10 @@ def _rejection(found):
 
 def _blocks(found):
     """Block RAMs of the weights, as :func:`benn_fpga.plan.blocks.of_weights` counts them."""
-    return table("Block RAMs of the weights", ("", ">by bits, at least",
+    return table("Block RAMs of the weights", ("", ">bits / size of a block",
                                                ">one engine, members in turn"),
-                 [(BRAMS[name], f"{counts['by_bits']:,}", f"{counts['in_turn']:,}")
+                 [(BRAMS[name], f"{counts['by_bits']:,}",
+                   f"{counts['in_turn']:,}" if counts["in_turn"] else "none: too small for one")
                   for name, counts in found.items()])
 
 
