@@ -85,9 +85,10 @@ class Study:
     def options(self, **own):
         """All options of a network: defaults, then what the user gave, then the experiment's own.
 
-        An encoder with thresholds is for kinds that read single bits.
+        Networks are all binary (kind ab) unless that is said otherwise. An encoder with thresholds
+        is for kinds that read single bits.
         """
-        chosen = {**self.weak, **self.given, **own}
+        chosen = {"kind": "ab", **self.weak, **self.given, **own}
         kind = Settings(**chosen).network_kind()
         if kind.input_bits and "encoder" not in own and "encoder" not in self.given:
             chosen.pop("encoder", None)
