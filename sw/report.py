@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -120,18 +121,19 @@ def _suffix(path):
 
 
 @contextmanager
-def _figure(name, path, force, **options):
+def _figure(name, path, force, figsize, **options):
     """A figure and its axes, which are written to ``path`` at the end."""
     import matplotlib
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-    # The same numbers give the same bytes; text stays text, which is shorter than its outlines.
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure, axes = pyplot.subplots(layout="constrained", **options)
-        yield figure, axes
+    from matplotlib.figure import Figure
+    # The same numbers give the same bytes; text stays text, which is shorter than its outlines,
+    # and a $ in a name is no formula. Not pyplot, which would choose a backend for the process.
+    rules = {"svg.hashsalt": name, "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(rules), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # of a name; a box is drawn
+        figure = Figure(figsize, layout="constrained")
+        yield figure, figure.subplots(**options)
         image, kind = io.BytesIO(), _suffix(path)
         figure.savefig(image, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        pyplot.close(figure)
     write_atomically(path, image.getvalue(), force)
 
 
