@@ -1,8 +1,10 @@
 """The verbs of the command line as functions; each imports what it needs when it is called."""
 
 import dataclasses
+import gc
 import math
 import os
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from benn_fpga.sw.train import Trained
 
 __all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
-           "cross_validate", "eval", "experiment", "fastest", "generate", "load", "measure", "pick",
-           "predict", "search", "simulate", "train"]
+           "cross_validate", "eval", "experiment", "fastest", "forget_search", "generate", "load",
+           "measure", "pick", "predict", "search", "simulate", "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -60,11 +62,15 @@ def load(path: str | Path) -> Ensemble:
 
 @contextmanager
 def _quiet_if_it_fails() -> Iterator[None]:
-    """Amaranth warns, up to the end of the process, of every component that was not elaborated."""
+    """Amaranth warns of every component that was not elaborated, when that is deleted: delete them
+    here, where nobody hears it."""
     try:
         yield
-    except BaseException:
-        warnings.filterwarnings("ignore", ".*created but never used")
+    except BaseException as error:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*created but never used")
+            traceback.clear_frames(error.__traceback__)
+            gc.collect()
         raise
 
 
@@ -182,7 +188,8 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
            time: float = MINUTES, seed: int = 0, epochs: int | None = None,
            limit: int | None = None, data_dir: str | Path | None = None,
            scale: str | None = None, workers: int | None = None, progress: Progress = None,
-           resume: bool = False, force: bool = False) -> "tuple[Ensemble, Found]":
+           resume: bool = False, force: bool = False, keep: bool = False,
+           ) -> "tuple[Ensemble, Found]":
     """Search a network within a limit, train it and write it to ``path``; returns it and what was
     :class:`~benn_fpga.sw.search.Found`.
 
@@ -195,10 +202,11 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
     time : minutes for all of them; the training of the winner comes on top
     seed, epochs : as in :class:`benn_fpga.settings.Settings`
     resume : go on from the checkpoints beside ``path`` of a search that was interrupted
+    keep : leave them there, for ``resume`` and :func:`forget_search`
 
     The others are as in :func:`train`. The winner is what :func:`train` makes of its settings.
     """
-    kept = (f"{path}.search", f"{path}.checkpoint")
+    kept = _checkpoints(path)
     check_apart({"the data": dataset, "the model": path, "the search": kept[0],
                  "its checkpoint": kept[1]})
     check_file(path, force)
@@ -224,9 +232,21 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
         raise Interrupted(f"interrupted; what was tried is in {kept[0]}: go on with "
                           f"`resume=True`, or remove it") from None
     model.save(path, force)
-    for file in kept:
-        checkpoint.remove(file)
+    if not keep:
+        forget_search(path)
     return model, outcome
+
+
+def _checkpoints(path: str | Path) -> tuple[str, str]:
+    """Of a search that writes its model to ``path``: what was tried, and the winner's training."""
+    return f"{path}.search", f"{path}.checkpoint"
+
+
+def forget_search(path: str | Path) -> None:
+    """Remove the checkpoints of a :func:`search` that wrote its model to ``path``."""
+    from benn_fpga.sw import checkpoint
+    for file in _checkpoints(path):
+        checkpoint.remove(file)
 
 
 def _limit(make: "type[Limit]", max_bits: int | None, max_brams: int | None,

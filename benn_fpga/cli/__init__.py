@@ -7,7 +7,7 @@ import warnings
 from contextlib import contextmanager
 
 from benn_fpga.cli import console, guard, parser, verbs
-from benn_fpga.errors import BennError, BennWarning
+from benn_fpga.errors import BennError, BennWarning, Interrupted
 
 __all__ = ["main"]
 
@@ -29,24 +29,32 @@ def _run(args):
     start, notes = time.perf_counter(), []
 
     def note(text):
-        notes.append(parser.with_options(str(text), args))
+        text = parser.with_options(str(text), args)
+        if text in notes:  # two steps may look at the same data
+            return
+        notes.append(text)
         if not args.json:
-            guard.complain(parser.PROGRAM, notes[-1], "note")
+            guard.complain(parser.PROGRAM, text, "note")
 
     with _warnings_to(note):
         outcome = verbs.VERBS[args.verb](args)
-    if not args.json:
-        if outcome.text is None:
-            console.show(outcome.tables)
-        else:
-            print(outcome.text, end="")
-        sys.stdout.flush()
-    if outcome.note:
-        note(outcome.note)
-    if args.json:
-        seconds = round(time.perf_counter() - start, 3)
-        print(json.dumps({**outcome.data, "notes": notes, "seconds": seconds}, allow_nan=False),
-              flush=True)
+    try:
+        if not args.json:
+            if outcome.text is None:
+                console.show(outcome.tables)
+            else:
+                print(outcome.text, end="")
+            sys.stdout.flush()
+        if outcome.note:
+            note(outcome.note)
+        if args.json:
+            seconds = round(time.perf_counter() - start, 3)
+            print(json.dumps({**outcome.data, "notes": notes, "seconds": seconds},
+                             allow_nan=False), flush=True)
+    except KeyboardInterrupt:
+        raise Interrupted(outcome.interrupted) from None
+    if outcome.finish is not None:
+        outcome.finish()
     if outcome.failure:
         guard.complain(parser.PROGRAM, outcome.failure)
     return 1 if outcome.failure else 0
@@ -55,18 +63,15 @@ def _run(args):
 @contextmanager
 def _warnings_to(note):
     """Call ``note`` with each :class:`BennWarning`; others are shown as ever."""
-    shown = warnings.showwarning
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
 
-    def show(message, category, *rest, **options):
-        if issubclass(category, BennWarning):
-            note(message)
-        else:
-            shown(message, category, *rest, **options)
+        def show(message, category, *rest, **options):
+            if issubclass(category, BennWarning):
+                note(message)
+            else:
+                shown(message, category, *rest, **options)
 
-    # Not catch_warnings: what api.generate silences up to the end of the process must stay so.
-    warnings.simplefilter("always", BennWarning)
-    warnings.showwarning = show
-    try:
+        warnings.simplefilter("always", BennWarning)
+        warnings.showwarning = show
         yield
-    finally:
-        warnings.showwarning = shown

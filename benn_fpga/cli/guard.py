@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import ExitStack
 
 from benn_fpga.cli.console import plain
 from benn_fpga.errors import BennError
@@ -18,16 +19,23 @@ def complain(program, text, kind="error"):
 
 def guard(program, function, interrupted="interrupted"):
     """Call ``function``, whose result is the exit code; ``BENN_DEBUG=1`` lets errors through."""
-    if sys.stderr is None:  # closed; print would take stdout for it
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")
-    if sys.stdout is None:
-        complain(program, "standard output is closed; send it to a file or to /dev/null")
-        return 2
-    for stream in (sys.stdout, sys.stderr):  # for names that a terminal cannot show
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    if os.environ.get("BENN_DEBUG") == "1":
-        return function()
+    with ExitStack() as before:
+        if sys.stderr is None:  # closed; print would take stdout for it
+            sys.stderr = before.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            before.callback(setattr, sys, "stderr", None)
+        if sys.stdout is None:
+            complain(program, "standard output is closed; send it to a file or to /dev/null")
+            return 2
+        for stream in (sys.stdout, sys.stderr):  # for names that a terminal cannot show
+            if hasattr(stream, "reconfigure"):
+                before.callback(stream.reconfigure, errors=stream.errors)
+                stream.reconfigure(errors="backslashreplace")
+        if os.environ.get("BENN_DEBUG") == "1":
+            return function()
+        return _caught(program, function, interrupted)
+
+
+def _caught(program, function, interrupted):
     try:
         return function()
     except BennError as error:

@@ -1,7 +1,8 @@
 """The verbs of the command line, one function each."""
 
 import os
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 
 from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.parser import command, train_command
@@ -17,7 +18,8 @@ __all__ = ["VERBS", "Outcome"]
 class Outcome:
     """What a verb gives: data for ``--json``, tables for people, why the answer is no, a note.
 
-    ``text`` is printed as it is, instead of tables.
+    ``text`` is printed as it is, instead of tables. ``finish`` is called once all is shown, and
+    ``interrupted`` is what to say if it cannot be.
     """
 
     data: dict
@@ -25,6 +27,8 @@ class Outcome:
     failure: str | None = None
     note: str | None = None
     text: str | None = None
+    finish: Callable | None = None
+    interrupted: str = "interrupted; all is done, but not all is shown"
 
 
 def _given(args):
@@ -152,11 +156,14 @@ def search(args):
     model, found = api.search(
         args.dataset, args.output, max_bits=args.max_bits, max_brams=args.max_brams,
         epochs=args.epochs, limit=args.limit, data_dir=args.data_dir, scale=args.scale,
-        progress=_progress(args), resume=args.resume, force=args.force, **given)
+        progress=_progress(args), resume=args.resume, force=args.force, keep=True, **given)
+    left = (f"interrupted; the model is in {args.output}, and what was tried is still in {kept}: "
+            f"--resume --force shows it again")
     try:
-        return _found(args, model, found)
+        outcome = _found(args, model, found)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the model is in {args.output}") from None
+        raise Interrupted(left) from None
+    return replace(outcome, interrupted=left, finish=lambda: api.forget_search(args.output))
 
 
 def _found(args, model, found):

@@ -210,6 +210,27 @@ def test_search_table(run, limit, shown):
     assert "search: started" in err
 
 
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("where", ["benn_fpga.sw.report.draw_search", "benn_fpga.cli.console.show"])
+def test_control_c_while_a_search_is_shown_loses_nothing(run, here, monkeypatch, where):
+    argv = (*SEARCH, "--max-bits", 200, "--plot", "s.svg")
+    with monkeypatch.context() as patch:
+        patch.setattr(where, interrupt)
+        code, out, err = run(*argv)
+    assert (code, out) == (130, "")
+    assert err.endswith("error: interrupted; the model is in s.benn, and what was tried is still "
+                        "in s.benn.search: --resume --force shows it again\n")
+    written = (here / "s.benn").read_bytes()
+    monkeypatch.setattr("benn_fpga.sw.search.learn", lambda *_, **__: pytest.fail("trained again"))
+    assert run(*argv, "--resume", "--force")[0] == 0
+    assert (here / "s.benn").read_bytes() == written
+    assert sorted(os.listdir()) == ["data.npz", "m.benn", "s.benn", "s.svg"]
+
+
 @pytest.mark.parametrize(("message", "options"), [
     ("one of the arguments --max-bits --max-brams is required", ()),
     ("argument --max-bits: must be a whole number from 1, not '0'", ("--max-bits", 0)),
@@ -884,6 +905,36 @@ def test_every_error_is_one_line(fails, monkeypatch, error, code, message):
     fails(code, message, "info", "m.benn")
 
 
+STATE = """
+import sys, warnings
+from benn_fpga.cli import main
+def state():
+    return list(warnings.filters), warnings.showwarning, sys.stdout.errors, sys.stderr.errors
+before = state()
+assert main(sys.argv[1:]) in (0, 2)
+assert state() == before
+assert "matplotlib.pyplot" not in sys.modules
+"""
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("argv", [
+    ("eval", "m.benn", "data.npz", "--limit", "99", "--plot", "m.svg"),
+    ("generate", "m.benn", "-o", "data.npz")])
+def test_the_process_is_left_as_it_was(here, argv):
+    done = subprocess.run([sys.executable, "-c", STATE, *argv], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_plot_of_names_that_no_font_has(run, kind):
+    names = ("\U00013080", "$\\no$", "a $ b $ c")
+    dataclasses.replace(MODEL, inputs=Inputs(class_names=names)).save("n.benn")
+    assert run("eval", "n.benn", "data.npz", "--plot", f"m.{kind}")[::2] == (0, "")
+
+
 def test_debug_shows_the_traceback(run, monkeypatch):
     monkeypatch.setenv("BENN_DEBUG", "1")
     with pytest.raises(benn_fpga.BennError):
@@ -1067,8 +1118,6 @@ def test_what_appears_during_training_is_left_alone(run, monkeypatch):
 
 @pytest.mark.train
 def test_control_c_after_training_says_where_the_model_is(run, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
     monkeypatch.setattr(api, "compare", interrupt)
     code, out, err = run("train", "data.npz", "-o", "t.benn", "--epochs", "1", "--compare")
     assert (code, out) == (130, "")
