@@ -20,8 +20,10 @@ __all__ = ["SCALES", "Inputs", "check_finite", "scale_for", "wasted"]
 SCALES = ("unknown", "bytes", *FLOAT_SCALES)
 MAX_NAME = 200  # characters of the name of a class or feature
 MAX_NAMES = 1 << 18  # of all names of classes, or of features, as they are in the header of a file
-# Axes of (frames, features) or (frames, rows, columns, channels) that have ranges of their own.
-_KEPT = {"all": (), "feature": (1,), "channel": (3,), "column": (2,)}
+# The axis of (features,) and of (rows, columns, channels) that each scale has ranges along, the
+# default of rows and images first.
+_AXES: dict[int, dict[str, int | None]] = {1: {"feature": 0, "all": None},
+                                           3: {"all": None, "channel": 2, "column": 1}}
 FEW_VALUES = 64  # a quarter of what a byte can hold
 
 
@@ -30,7 +32,10 @@ def scale_for(shape: Sequence[int], scale: str | None = None) -> str:
 
     A row of features is scaled feature by feature, an image as a whole.
     """
-    fits = ("feature", "all") if len(shape) == 1 else ("all", "channel", "column")
+    if len(shape) not in _AXES:
+        raise BennError(f"Frames must be rows of features or images with channels, not of shape "
+                        f"{tuple(shape)}")
+    fits = tuple(_AXES[len(shape)])
     if scale is None:
         return fits[0]
     if scale not in fits:
@@ -106,6 +111,12 @@ class Inputs:
         return self.scale in FLOAT_SCALES
 
     @property
+    def no_range(self) -> str:
+        """Why it has no range, in words that follow "the model"."""
+        return "was trained on bytes, which are taken as they are" if self.scale == "bytes" else \
+            "does not say how floats become bytes"
+
+    @property
     def is_known(self) -> bool:
         """Whether it says anything at all."""
         return self.scale != "unknown" or bool(self.class_names or self.feature_names)
@@ -114,8 +125,7 @@ class Inputs:
         """Raise unless this fits frames of ``shape`` and so many classes."""
         if self.has_range:
             scale_for(shape, self.scale)
-            size = {"all": 1, "feature": shape[0], "channel": shape[-1],
-                    "column": shape[len(shape) // 2]}[self.scale]
+            _, size = self.places(shape)
             if len(self.low) != size:
                 raise BennError(f"Ranges by {self.scale} of inputs {shape} must be {size}, not "
                                 f"{len(self.low)}")
@@ -125,10 +135,16 @@ class Inputs:
                 raise BennError(f"There must be {size} {noun} names, one for each, "
                                 f"not {len(names)}")
 
+    def places(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """(stride, n) of frames of ``shape``: value k of one has range ``k // stride % n`` of n."""
+        axis = _AXES[len(shape)][self.scale]
+        return (1, 1) if axis is None else (math.prod(shape[axis + 1:]), shape[axis])
+
     def bounds(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """``low`` and ``high`` in a form that NumPy broadcasts over frames of ``shape``."""
-        form = (-1, 1) if self.scale == "column" else (-1,)
-        return self.low.reshape(form), self.high.reshape(form)
+        """``low`` and ``high`` of each value of a frame of ``shape``."""
+        stride, n = self.places(shape)
+        place = (np.arange(math.prod(shape)) // stride % n).reshape(shape)
+        return self.low[place], self.high[place]
 
     def share_by_range(self, mask: np.ndarray) -> np.ndarray:
         """(n,) share of a mask (frames, *shape) that is set, for each of the n ranges."""
@@ -146,9 +162,7 @@ class Inputs:
         finite."""
         x = np.asarray(x)
         if not self.has_range:
-            why = "was trained on bytes, which are taken as they are" if self.scale == "bytes" \
-                else "does not say how floats become bytes"
-            raise BennError(f"Inputs must be bytes, not {x.dtype}: the model {why}")
+            raise BennError(f"Inputs must be bytes, not {x.dtype}: the model {self.no_range}")
         check_finite(x, "x")
         low, high = (bound / 2 for bound in self.bounds(x.shape[1:]))
         share = (np.clip(x.astype(np.float64) / 2, low, high) - low) / (high - low)
@@ -166,7 +180,8 @@ class Inputs:
 
 def _others(x: np.ndarray, scale: str) -> tuple[int, ...]:
     """Axes of frames ``x`` over which one range reaches."""
-    return tuple(axis for axis in range(x.ndim) if axis not in _KEPT[scale])
+    own = _AXES[x.ndim - 1][scale]
+    return tuple(axis for axis in range(x.ndim) if own is None or axis != own + 1)
 
 
 def wasted(inputs: Inputs, x: np.ndarray) -> str | None:
@@ -177,7 +192,7 @@ def wasted(inputs: Inputs, x: np.ndarray) -> str | None:
     """
     if inputs.scale != "all":
         return None
-    for scale in ("feature",) if x.ndim == 2 else ("channel", "column"):
+    for scale in (scale for scale, axis in _AXES[x.ndim - 1].items() if axis is not None):
         others = _others(x, scale)
         used = x.max(axis=others).astype(int) - x.min(axis=others) + 1
         if len(used) > 1 and np.median(used) < FEW_VALUES:

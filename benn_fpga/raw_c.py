@@ -35,16 +35,12 @@ def c_text(inputs: Inputs, shape: tuple[int, ...]) -> str:
     It needs ``<stddef.h>`` and ``<stdint.h>``, and is a comment alone if there is no range.
     """
     if not inputs.has_range:
-        why = "was trained on bytes, which are sent as they are" if inputs.scale == "bytes" else \
-            "does not say how floats become bytes"
-        return f"/* The model {why}. */\n"
-    ranges = {"all": "n % 1", "feature": "n", "channel": f"n % {shape[-1]}",
-              "column": f"n / {shape[-1]} % {shape[len(shape) // 2]}"}
+        return f"/* The model {inputs.no_range}. */\n"
     return "\n".join([
         f"/* Floats become bytes by the range of the training data, {_words(inputs)}. */",
         _table("benn_low", inputs.low.tolist()),
         _table("benn_high", inputs.high.tolist()),
-        "", _FUNCTION.format(range=ranges[inputs.scale])])
+        "", _FUNCTION.format(range="n / {} % {}".format(*inputs.places(shape)))])
 
 
 def _words(inputs: Inputs) -> str:

@@ -32,6 +32,8 @@ def test_default_scale(shape, scale, chosen):
 @pytest.mark.parametrize(("shape", "scale", "message"), [
     ((3,), "column", "`scale` of rows of features must be one of feature, all, not 'column'"),
     ((4, 4, 1), "feature", "`scale` of images must be one of all, channel, column, not 'feature'"),
+    ((4, 4), None, r"Frames must be rows of features or images with channels, not of shape "
+     r"\(4, 4\)"),
 ])
 def test_scales_that_do_not_fit(shape, scale, message):
     with pytest.raises(BennError, match=f"^{message}$"):

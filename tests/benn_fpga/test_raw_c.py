@@ -79,7 +79,7 @@ def test_what_is_not_a_number_is_0_in_c(tmp_path):
 
 
 @pytest.mark.parametrize(("scale", "words"), [
-    ("bytes", "was trained on bytes, which are sent as they are"),
+    ("bytes", "was trained on bytes, which are taken as they are"),
     ("unknown", "does not say how floats become bytes")])
 def test_a_model_without_range_in_c(scale, words):
     assert c_text(Inputs(scale), (4,)) == f"/* The model {words}. */\n"
