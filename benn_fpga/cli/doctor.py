@@ -27,8 +27,10 @@ COMMANDS = {
     "experiment": ("train", ()),
     "generate": ("hw", ()),
     "simulate": ("sim", _PROGRAMS),
+    "the bench in tb/, in Icarus": (None, ("iverilog",)),
     "make test": ("dev", _PROGRAMS),
 }
+_OPTIONAL = ("the bench in tb/, in Icarus", "make test")  # benn-fpga works without them
 
 
 @dataclass(frozen=True)
@@ -102,15 +104,16 @@ def _package(needed):
     return Tool(needed.name, version)
 
 
-def _program(name, path, package):
+def _program(name, path, package, option="--version", purpose=""):
     if path is None:
-        return Tool(name, None, f"apt install {package} (or your system's package of that name)")
+        return Tool(name, None, f"{purpose}apt install {package} (or your system's package of "
+                                f"that name)")
     try:
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        answer = subprocess.run([path, option], capture_output=True, text=True, check=False)
     except OSError as error:
         return Tool(name, None, f"{path} does not run ({error.strerror}); install {package} again")
     if answer.returncode:
-        return Tool(name, None, f"{path} --version fails with exit code {answer.returncode}; "
+        return Tool(name, None, f"{path} {option} fails with exit code {answer.returncode}; "
                                 f"install {package} again")
     number = re.search(r"\d+\.\d+(\.\d+)?", answer.stdout)
     return Tool(name, number.group() if number else "unknown")
@@ -158,6 +161,8 @@ def examine():
         _program("make", shutil.which("make"), "make"),
         _program("perl", shutil.which("perl"), "perl"),
         _libpython(),
+        _program("iverilog", shutil.which("iverilog"), "iverilog", "-V",
+                 "optional, for the bench of a design: "),
     ]
 
 
@@ -169,9 +174,9 @@ def commands(tools):
 
 
 def lacking(commands):
-    """What the commands of benn-fpga itself miss; without the packages of its tests it works."""
+    """What the commands of benn-fpga itself miss."""
     return list(dict.fromkeys(name for command, missing in commands.items()
-                              if COMMANDS[command][0] != "dev" for name in missing))
+                              if command not in _OPTIONAL for name in missing))
 
 
 def _needs(extra, programs):
