@@ -43,6 +43,7 @@ module tb;
   localparam FRAME_BEATS = %(frame_beats)d;
   localparam ANSWER_BEATS = %(answer_beats)d;
   localparam CYCLES = %(cycles)d;  // latency of a frame and what the next one adds, as predicted
+  localparam MOST = 9999;  // IDLE and STALL may be
   localparam SHOWN = 3;  // wrong answers that are shown in full
 
   localparam BEATS = FRAMES * FRAME_BEATS;
@@ -85,12 +86,37 @@ module tb;
     .m_axis_tready(m_axis_tready)
   );
 
+  integer file;
+  reg ready = 1;
+  task fail(input [8*40-1:0] text);
+    begin
+      $display("FAIL: %%0s", text);
+      ready = 0;
+    end
+  endtask
+
+  // The last line of a file that is whole has TLAST.
   initial begin
-    $readmemh("frames.hex", frames);
-    $readmemh("answers.hex", answers);
+    if (IDLE < 0 || IDLE > MOST || STALL < 0 || STALL > MOST)
+      fail("IDLE and STALL must be 0 to 9999");
+    file = $fopen("frames.hex", "r");
+    if (!file) fail("there is no file frames.hex here");
+    else begin
+      $fclose(file);
+      $readmemh("frames.hex", frames);
+      if (frames[BEATS-1][LAST] !== 1) fail("frames.hex is not whole");
+    end
+    file = $fopen("answers.hex", "r");
+    if (!file) fail("there is no file answers.hex here");
+    else begin
+      $fclose(file);
+      $readmemh("answers.hex", answers);
+      if (answers[ANSWERS-1][LAST] !== 1) fail("answers.hex is not whole");
+    end
+    if (!ready) $finish;
     repeat (8) @(posedge clk);
     @(negedge clk) rst = 0;
-    running = 1;
+    running = ready;
   end
 
   // Pseudo-random numbers that are the same in every simulator.
@@ -186,6 +212,14 @@ IVERILOG ?= iverilog
 VVP ?= vvp
 PYTHON ?= python3
 SOURCES = tb.v ../%(top)s.v
+
+# What is left of a text without its digits.
+rest = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst \
+	7,,$(subst 8,,$(subst 9,,$(1)))))))))))
+is_number = $(if $(1),$(if $(call rest,$(1)),,yes))
+ifneq ($(call is_number,$(IDLE))$(call is_number,$(STALL)),yesyes)
+$(error IDLE and STALL must be whole numbers, not "$(IDLE)" and "$(STALL)")
+endif
 
 VERILATOR ?= $(shell command -v verilator 2> /dev/null)
 ifeq ($(VERILATOR),)

@@ -1,3 +1,6 @@
+import subprocess
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,18 @@ def test_comments_say_where_frames_come_from_and_what_they_are():
 @pytest.mark.parametrize("reset", [bench.DECLARED, "reg rst; initial rst = 1;"])
 def test_reset_begins_as_it_is_told(reset):
     assert f"  {reset}\n" in files(1, reset=reset)[1]["tb.v"]
+
+
+@pytest.mark.parametrize(("option", "words"), [
+    ("IDLE=x", 'not "x" and "0"'), ("STALL=", 'not "0" and ""'), ("STALL=1 2", 'not "0" and "1 2"'),
+    ("IDLE=-1", 'not "-1" and "0"')])
+def test_pauses_are_whole_numbers(tmp_path, option, words):
+    (tmp_path / "Makefile").write_text(files(1)[1]["Makefile"])
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run(["make", "-n", "icarus", "IDLE=12", "STALL=9999"]).returncode == 0
+    done = run(["make", "-n", "icarus", option])
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"IDLE and STALL must be whole numbers, {words}." in done.stderr
 
 
 def test_drawn_frames_are_those_of_the_model():

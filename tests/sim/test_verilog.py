@@ -48,7 +48,7 @@ def test_protocol(made, name):
 
 
 def test_the_bench_that_comes_with_a_design(tmp_path):
-    """Its last beat is not full. A bit of an answer is flipped."""
+    """Its last beat is not full. A bit of an answer is flipped, files are cut or missing."""
     model, folding = designs.case("planes")
     api.generate(model, tmp_path / "d", folding=folding, progress=False)
     run = partial(subprocess.run, ["make", "-C", tmp_path / "d" / "tb", "verilator", "IDLE=2",
@@ -60,6 +60,13 @@ def test_the_bench_that_comes_with_a_design(tmp_path):
     done = run()
     assert done.returncode == 2
     assert f"FAIL: frame 3: class_index: expected {expected ^ 1}, got {expected}\n" in done.stdout
+    bench = tmp_path / "d" / "tb"
+    (bench / "answers.hex").unlink()
+    frames = (bench / "frames.hex").read_text().splitlines(keepends=True)
+    (bench / "frames.hex").write_text("".join(frames[:-1]))
+    told = subprocess.check_output(["obj_dir/Vtb"], cwd=bench, text=True).splitlines()
+    assert told[:2] == ["FAIL: frames.hex is not whole", "FAIL: there is no file answers.hex here"]
+    assert "PASS" not in "".join(told)
 
 
 def test_a_second_run_does_not_build(made, monkeypatch):
