@@ -89,7 +89,14 @@ def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
     if limit is not None and limit < 1:
         raise BennError(f"Limit must be at least 1 frame, not {limit}")
     x, y, same = data.part(model, dataset, split, data_dir, progress)
+    _note_fewer(f"{dataset} has {len(x)} {split}", len(x), limit)
     return x[:limit], None if y is None else y[:limit], same
+
+
+def _note_fewer(what: str, frames: int, wanted: int | None) -> None:
+    """Warn if there are fewer ``frames`` than were asked for."""
+    if wanted is not None and frames < wanted:
+        warn(f"{what} {accuracy.plural(frames)}, not {wanted}: all of them are used")
 
 
 def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
@@ -282,6 +289,8 @@ def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
     """What is trained on; a warning if most of the bits of its values are unused."""
     from benn_fpga.sw import data
     found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
+    frames = len(found.x_train)
+    _note_fewer(f"{dataset} has {frames} training", frames, limit)
     note = wasted(found.inputs, found.x_train)
     if note:
         warn(note)
@@ -619,6 +628,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
         if frames is not None and frames < 1:
             raise BennError(f"Frames must be at least 1, not {frames}")
         x, _ = to_raw(design.model, dataset[:frames])
+        _note_fewer(f"there are {len(x)}", len(x), frames)
     if only is not None:
         chosen = _chosen(only, len(x))
         x, y = x[chosen], None if y is None else y[chosen]

@@ -41,7 +41,7 @@ def read(model, files, resize=False):
     if not files:
         raise BennError("there are no files to read; give at least one")
     parts, types, sources = [], set(), []
-    for reader, paths in _grouped(files):
+    for reader, paths in _grouped(files, model.encoder.shape):
         x, found = reader(model, paths, resize)
         with about(paths[0]):
             raw, given = to_raw(model, x)
@@ -51,7 +51,7 @@ def read(model, files, resize=False):
     return Frames(np.concatenate(parts), " and ".join(sorted(types, reverse=True)), sources)
 
 
-def _grouped(files):
+def _grouped(files, shape):
     """(function that reads, paths); images are one group, so that a note on them comes once."""
     groups, pictures = [], []
     for file in files:
@@ -59,6 +59,11 @@ def _grouped(files):
         if reader and not file.is_dir():
             groups.append((reader, [file]))
             continue
+        if len(shape) == 1:
+            what = " is a folder, of which images are read, but" if file.is_dir() else \
+                ":" if file.exists() else " does not exist;"
+            raise BennError(f"{file}{what} the model takes rows of {shape[0]} values; give a .csv, "
+                            f".npy or .npz file")
         if not pictures:
             groups.append((_images, pictures))
         pictures += images.in_folder(file) if file.is_dir() else [file]

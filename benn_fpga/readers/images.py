@@ -43,9 +43,6 @@ def read_images(paths, shape, resize=False):
     transparency is dropped, and a camera's note of its orientation is followed. An image of another
     size is refused unless ``resize``, which makes it fit by bilinear interpolation.
     """
-    if len(shape) != 3:
-        raise BennError(f"{paths[0]}: the model takes rows of {shape[0]} values; give "
-                        f"a .csv, .npy or .npz file")
     if shape[2] not in _MODES:
         raise BennError(f"{paths[0]}: the model takes frames of {shape[2]} channels, but images "
                         f"give 1 or 3; give a .npy or .npz file")

@@ -204,6 +204,9 @@ def test_what_pixels_are_taken_for_is_noted_once():
     ((4, 5, 1), Inputs("bytes"), "i.png", "i.png is 6 x 4 pixels, but the model takes 5 x 4; give "
      "`resize=True` to make it fit"),
     ((24,), Inputs("bytes"), "i.png", "i.png: the model takes rows of 24 values; give a .csv, "),
+    ((24,), Inputs("bytes"), "empty", "empty is a folder, of which images are read, but the model "
+     "takes rows of 24 values; give a .csv, .npy or .npz file"),
+    ((24,), Inputs("bytes"), "no.png", "no.png does not exist; the model takes rows of 24 values"),
     ((4, 6, 2), Inputs("bytes"), "i.png", "i.png: the model takes frames of 2 channels, but "),
     ((4, 6, 1), Inputs("all", -np.ones(1), np.ones(1)), "i.png", "i.png: the floats of training "
      "went from -1 to 1, and the model does not say how pixels became these; give floats"),
