@@ -43,19 +43,29 @@ def within_noise(right: npt.ArrayLike, other: npt.ArrayLike) -> bool:
     return int(gaps.sum()) ** 2 <= int((gaps * gaps).sum())
 
 
-def confusion(labels: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:
-    """(classes, classes) frames by label, the row, and answer, the column."""
-    return np.bincount(labels * classes + answers, minlength=classes ** 2).reshape(classes, classes)
+def confusion(labels: np.ndarray, answers: np.ndarray, classes: int,
+              rejected: np.ndarray | None = None) -> np.ndarray:
+    """(classes, classes) frames by label, the row, and answer, the column. If some may be
+    ``rejected``, these are in one more column, the last."""
+    columns = classes
+    if rejected is not None:
+        columns, answers = classes + 1, np.where(rejected, classes, answers)
+    return np.bincount(labels * columns + answers,
+                       minlength=classes * columns).reshape(classes, columns)
 
 
 @dataclass(frozen=True)
 class ClassAccuracy:
-    """Of the frames of a class: how many there are, and how many are right; shares are None of a
-    class without frames."""
+    """Of the frames of a class: how many there are, are rejected, and are answered right.
+
+    ``accuracy`` is the share of right answers among those that are not rejected, and ``interval``
+    is where it lies; both are None if there are none.
+    """
 
     label: int
     name: str
     frames: int
+    rejected: int
     right: int
     accuracy: float | None
     interval: tuple[float, float] | None
@@ -63,11 +73,12 @@ class ClassAccuracy:
 
 def by_class(counts: np.ndarray, names: list[str]) -> list[ClassAccuracy]:
     """Accuracy of each class of a :func:`confusion` matrix."""
-    return [ClassAccuracy(label, names[label], frames, right,
-                          right / frames if frames else None,
-                          interval(right, frames) if frames else None)
-            for label, (right, frames) in enumerate(zip(
-                counts.diagonal().tolist(), counts.sum(axis=1).tolist(), strict=True))]
+    answered = counts[:, :len(names)].sum(axis=1).tolist()
+    return [ClassAccuracy(label, names[label], frames, frames - left, right,
+                          right / left if left else None,
+                          interval(right, left) if left else None)
+            for label, (right, left, frames) in enumerate(zip(
+                counts.diagonal().tolist(), answered, counts.sum(axis=1).tolist(), strict=True))]
 
 
 @dataclass(frozen=True)

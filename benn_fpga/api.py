@@ -405,7 +405,8 @@ class Evaluation:
     member_accuracy : share that each member alone classifies as labelled
     curve : by the vote of the first 1, 2, ... members
     classes : :class:`~benn_fpga.accuracy.ClassAccuracy` of each class
-    confusion : frames by label (row) and answer (column)
+    confusion : frames by label (row) and answer (column); if the model rejects answers, its last
+        column has the frames whose answer is rejected
     predictions, margins : of each frame
     coverage : :class:`~benn_fpga.accuracy.Answered`, what rejection by each margin would leave
     reject : margin below which the model rejects an answer, or None
@@ -471,7 +472,8 @@ def _evaluation(model: Ensemble, x: np.ndarray, y: np.ndarray) -> Evaluation:
     from benn_fpga import analysis
     result = golden.run(model, x)
     right, answered = result.classes == y, ~result.rejected
-    counts = accuracy.confusion(y, result.classes, model.classes)
+    counts = accuracy.confusion(y, result.classes, model.classes,
+                                None if model.reject is None else result.rejected)
     left, sure = int(answered.sum()), int((right & answered).sum())
     return Evaluation(
         frames=len(x),

@@ -265,14 +265,14 @@ def _nothing(axes, text):
     _say(axes, text)
 
 
-def _names(axis, result):
-    """Names of the classes at an axis, as far as there is room."""
+def _names(axis, result, more=()):
+    """Names of the classes, and ``more``, at an axis, as far as there is room."""
     if len(result.classes) > 20:
         axis.get_major_locator().set_params(integer=True)
         return
-    axis.set_ticks(range(len(result.classes)),
-                   [each.name if len(each.name) <= 12 else f"{each.name[:11]}…"
-                    for each in result.classes], fontsize="small")
+    names = [*(each.name for each in result.classes), *more]
+    axis.set_ticks(range(len(names)), [name if len(name) <= 12 else f"{name[:11]}…"
+                                       for name in names], fontsize="small")
 
 
 def _draw_confusion(figure, axes, result):
@@ -287,25 +287,31 @@ def _draw_confusion(figure, axes, result):
                 if count:
                     axes.text(answer, label, count, ha="center", va="center", fontsize="x-small",
                               color="white" if shares[label][answer] > 50 else "black")
-    for axis in (axes.xaxis, axes.yaxis):
-        _names(axis, result)
-    if any(len(each.name) > 2 for each in result.classes):
+    unknown = ["unknown"] * (result.reject is not None)
+    _names(axes.xaxis, result, unknown)
+    _names(axes.yaxis, result)
+    if unknown or any(len(each.name) > 2 for each in result.classes):
         axes.tick_params(axis="x", rotation=90)
     axes.set(xlabel="answer", ylabel="label")
     figure.colorbar(image, ax=axes, label="frames of the label, %")
 
 
 def _draw_classes(axes, result):
-    """Accuracy of each class that has frames, with its interval, and of all."""
-    known = [each for each in result.classes if each.frames]
+    """Accuracy of each class that has answers, with its interval, and of all."""
+    known = [each for each in result.classes if each.accuracy is not None]
+    of = "" if result.reject is None else ", unknown not counted"
+    if not known:
+        _nothing(axes, "every answer is unknown")
+        return
     error = [[100 * (each.accuracy - each.interval[0]) for each in known],
              [100 * (each.interval[1] - each.accuracy) for each in known]]
     axes.errorbar(_percent(each.accuracy for each in known), [each.label for each in known],
                   xerr=error, fmt="o", markersize=3, capsize=2, linewidth=1.2,
                   label="a class, 95 % interval")
-    axes.axvline(100 * result.accuracy, color="grey", linestyle=":", label="all")
+    axes.axvline(100 * (result.accuracy if result.reject is None else result.answered_accuracy),
+                 color="grey", linestyle=":", label="all")
     _names(axes.yaxis, result)
-    axes.set(xlabel="accuracy, %", ylabel="class")
+    axes.set(xlabel=f"accuracy, %{of}", ylabel="class")
     axes.invert_yaxis()
     axes.grid(alpha=0.3)
     _legend(axes)

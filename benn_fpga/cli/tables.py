@@ -249,16 +249,19 @@ def evaluation(title, result, written):
 
 def _classes(result):
     """Accuracy by class; of many classes, the worst."""
-    known = [each for each in result.classes if each.frames]
+    rejects = result.reject is not None
+    known = [each for each in result.classes if each.accuracy is not None]
     title, shown = "Classes", result.classes
     if len(result.classes) > 2 * WORST:
-        title = f"Classes, the worst {WORST} of {len(known)} that have frames"
+        title = f"Classes, the worst {WORST} of {len(known)} that have " \
+                f"{'answers' if rejects else 'frames'}"
         shown = sorted(known, key=lambda each: each.accuracy)[:WORST]
-    return table(title, ("class", ">frames", ">right", ">accuracy", ">95 % interval",
-                         "most often taken for"),
-                 [(_class(each), each.frames, each.right,
-                   percent(each.accuracy) if each.frames else "",
-                   _range(each.interval) if each.frames else "", _taken_for(result, each.label))
+    return table(title, ("class", ">frames", *([">unknown"] * rejects), ">right",
+                         ">accuracy without unknown" if rejects else ">accuracy",
+                         ">95 % interval", "most often taken for"),
+                 [(_class(each), each.frames, *([each.rejected] * rejects), each.right,
+                   percent(each.accuracy) if each in known else "",
+                   _range(each.interval) if each in known else "", _taken_for(result, each.label))
                   for each in shown])
 
 
@@ -269,7 +272,8 @@ def _class(each):
 
 
 def _taken_for(result, label):
-    counts = [count * (answer != label) for answer, count in enumerate(result.confusion[label])]
+    answers = result.confusion[label][:len(result.classes)]  # without what is unknown
+    counts = [count * (answer != label) for answer, count in enumerate(answers)]
     most = max(counts)
     return f"{_class(result.classes[counts.index(most)])} ({most})" if most else ""
 
@@ -278,12 +282,14 @@ def _confusion(result):
     """The matrix; of many classes, the pairs that are confused most."""
     classes = result.classes
     if len(classes) <= MATRIX:
-        columns = ("label \\ answer", *(f">{each.label}" for each in classes))
+        columns = ("label \\ answer", *(f">{each.label}" for each in classes),
+                   *([">unknown"] * (result.reject is not None)))
         return [table("Confusion: frames by label and answer", columns,
                       [(_class(each), *row)
                        for each, row in zip(classes, result.confusion, strict=True)])]
     pairs = sorted(((-count, label, answer) for label, row in enumerate(result.confusion)
-                    for answer, count in enumerate(row) if count and answer != label))
+                    for answer, count in enumerate(row[:len(classes)])
+                    if count and answer != label))
     return [table(f"Confusion: the {min(WORST, len(pairs))} most frequent of {len(pairs)} pairs",
                   ("label", "answer", ">frames"),
                   [(_class(classes[label]), _class(classes[answer]), -count)

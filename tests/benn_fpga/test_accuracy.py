@@ -37,6 +37,15 @@ def test_one_standard_error(alone, others, same):
     assert (abs(gaps.mean()) <= error * (1 + 1e-9)) == same
 
 
+def test_what_is_rejected_is_in_a_column_of_its_own():
+    labels, rejected = np.array([0, 0, 1]), np.array([True, False, True])
+    counts = accuracy.confusion(labels, np.array([0, 0, 0]), 2, rejected)
+    assert counts.tolist() == [[1, 0, 1], [0, 0, 1]]
+    first, last = accuracy.by_class(counts, ["a", "b"])
+    assert (first.frames, first.rejected, first.right, first.accuracy) == (2, 1, 1, 1.0)
+    assert (last.frames, last.rejected, last.right, last.accuracy) == (1, 1, 0, None)
+
+
 def test_confusion_has_a_row_for_each_label():
     counts = accuracy.confusion(np.array([0, 0, 2, 2, 2]), np.array([0, 1, 2, 0, 2]), 3)
     assert counts.tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 2]]

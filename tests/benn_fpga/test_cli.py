@@ -373,6 +373,26 @@ def test_eval_table_of_a_model_that_rejects(run):
     out = run("eval", "r.benn", "data.npz")[1]
     assert re.search(rf"rejected, margin below {2 * MODEL.max_total} +30 of 30", out)
     assert re.search(r"vote on the others +none are left", out)
+    assert re.search(r"^ +0 +10 +10 +0 *$", out, re.MULTILINE)
+    assert re.search(r"^ +0 +0 +0 +0 +10 *$", out, re.MULTILINE)
+
+
+@pytest.mark.train
+def test_what_is_unknown_is_counted_apart(data, run):
+    """Half of the answers are rejected."""
+    margins = np.sort(data("eval", "m.benn", "data.npz")["margins"])
+    dataclasses.replace(MODEL, reject=int(margins[15])).save("r.benn")
+    found = data("eval", "r.benn", "data.npz", "--plot", "r.svg")
+    matrix = np.array(found["confusion"])
+    assert (matrix.shape, matrix.sum(), matrix[:, 3].sum()) == ((3, 4), 30, found["rejected"])
+    assert found["answered_accuracy"] == matrix.trace() / matrix[:, :3].sum()
+    for row, each in zip(matrix, found["classes"], strict=True):
+        assert (each["rejected"], each["right"]) == (row[3], row[each["label"]])
+        assert each["accuracy"] == each["right"] / (each["frames"] - each["rejected"])
+    out = run("eval", "r.benn", "data.npz")[1]
+    assert "accuracy without unknown" in out
+    assert re.search(r"label . answer +0 +1 +2 +unknown", out)
+    assert "unknown not counted" in Path("r.svg").read_text()
 
 
 def test_eval_of_a_part(data):
