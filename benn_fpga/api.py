@@ -112,8 +112,9 @@ def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | Non
 
 def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | None = None,
           data_dir: str | Path | None = None, scale: str | None = None,
-          workers: int | None = None, progress: Progress = None, resume: bool = False,
-          force: bool = False, reject: float | None = None, **options: Any) -> Ensemble:
+          label: str | int | None = None, workers: int | None = None, progress: Progress = None,
+          resume: bool = False, force: bool = False, reject: float | None = None,
+          **options: Any) -> Ensemble:
     """Train an ensemble, write it to ``path`` if given, and return it.
 
     ``reject`` is an error rate: the model then rejects answers by the smallest margin that leaves
@@ -122,9 +123,11 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
 
     While it trains, a checkpoint is kept beside ``path``; ``resume`` goes on from there. A file
     that is at ``path`` is replaced only with ``force``.
-    ``dataset`` is a name or the path of an ``.npz``; ``scale`` says which of its floats share a
-    range when they become bytes: ``all``, or those of each ``feature`` of rows (the default), of
-    each ``channel`` or ``column`` of images (the default is ``all``). ``progress`` is as in
+    ``dataset`` is a name or the path of an ``.npz`` or ``.csv``; ``scale`` says which of its floats
+    share a range when they become bytes: ``all``, or those of each ``feature`` of rows (the
+    default), of each ``channel`` or ``column`` of images (the default is ``all``). ``label`` is the
+    column of a ``.csv`` that has the labels, by name or by number from 1; if None the one called
+    label, class or target, else the last. ``progress`` is as in
     :func:`benn_fpga.progress.bar`, ``workers`` as in :func:`benn_fpga.sw.train.learn`;
     ``options`` are the fields of :class:`benn_fpga.settings.Settings`.
     """
@@ -138,7 +141,7 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     with _extra("train"):
         from benn_fpga.sw import checkpoint
         from benn_fpga.sw import train as trainer
-    found = _loaded(dataset, data_dir, limit, progress, scale)
+    found = _loaded(dataset, data_dir, limit, progress, scale, label)
     try:
         model = trainer.train(found, settings, workers=workers, progress=progress,
                               checkpoint=kept, resume=resume)
@@ -167,8 +170,8 @@ def _rejecting(model: Ensemble, x: np.ndarray, y: np.ndarray, wanted: float,
 
 def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
                    data_dir: str | Path | None = None, scale: str | None = None,
-                   workers: int | None = None, progress: Progress = None,
-                   **options: Any) -> "Advice":
+                   label: str | int | None = None, workers: int | None = None,
+                   progress: Progress = None, **options: Any) -> "Advice":
     """The :class:`~benn_fpga.analysis.Advice` of ``folds`` trainings, each without one part of the
     training and validation frames; every frame counts once, for the members that did not see it.
 
@@ -181,7 +184,8 @@ def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
         from benn_fpga.sw import data
         from benn_fpga.sw import train as trainer
     right = []
-    for part in data.folds(data.load(dataset, data_dir, limit, show=progress, scale=scale), folds):
+    found = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
+    for part in data.folds(found, folds):
         model = trainer.train(part, settings, workers=workers, progress=progress)
         scores = golden.run(model, part.x_valid).scores
         counts, orders = analysis.right_by_any(model, scores, part.y_valid)
@@ -194,9 +198,9 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
            max_brams: int | None = None, bram: str = "18k", trials: int = TRIALS,
            time: float = MINUTES, seed: int = 0, epochs: int | None = None,
            limit: int | None = None, data_dir: str | Path | None = None,
-           scale: str | None = None, workers: int | None = None, progress: Progress = None,
-           resume: bool = False, force: bool = False, keep: bool = False,
-           ) -> "tuple[Ensemble, Found]":
+           scale: str | None = None, label: str | int | None = None, workers: int | None = None,
+           progress: Progress = None, resume: bool = False, force: bool = False,
+           keep: bool = False) -> "tuple[Ensemble, Found]":
     """Search a network within a limit, train it and write it to ``path``; returns it and what was
     :class:`~benn_fpga.sw.search.Found`.
 
@@ -224,7 +228,7 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
         from benn_fpga.sw import checkpoint, search
         from benn_fpga.sw import train as trainer
     most = _limit(search.Limit, max_bits, max_brams, bram)
-    found = _loaded(dataset, data_dir, limit, progress, scale)
+    found = _loaded(dataset, data_dir, limit, progress, scale, label)
     if not resume:
         checkpoint.Checkpoint(kept[1])  # raises if there is one
     try:
@@ -285,11 +289,16 @@ class Measured:
 
 
 def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
-            progress: Progress, scale: str | None) -> "Dataset":
-    """What is trained on; a warning if most of the bits of its values are unused."""
+            progress: Progress, scale: str | None, label: str | int | None) -> "Dataset":
+    """What is trained on; a warning if most of the bits of its values are unused, and of how a
+    table is taken."""
     from benn_fpga.sw import data
-    found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
+    found = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
     frames = len(found.x_train)
+    if found.label is not None:
+        warn(f"{dataset}: the label is column {found.label}, with {found.classes} classes; "
+             f"{len(found.x_test)} rows are kept for the test, {len(found.x_valid)} for "
+             f"validation, and {frames} are trained on")
     _note_fewer(f"{dataset} has {frames} training", frames, limit)
     note = wasted(found.inputs, found.x_train)
     if note:
@@ -298,8 +307,8 @@ def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
 
 
 def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Path | None = None,
-            scale: str | None = None, workers: int | None = None, progress: Progress = None,
-            **options: Any) -> Measured:
+            scale: str | None = None, label: str | int | None = None, workers: int | None = None,
+            progress: Progress = None, **options: Any) -> Measured:
     """Train without export, as float networks must be, and measure; returns :class:`Measured`.
 
     Parameters are as in :func:`train`.
@@ -307,7 +316,7 @@ def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Pa
     settings = Settings.of(**options)
     with _extra("train"):
         from benn_fpga.sw import train as trainer
-    found = _loaded(dataset, data_dir, limit, progress, scale)
+    found = _loaded(dataset, data_dir, limit, progress, scale, label)
     return _measured(found, trainer.learn(found, settings, workers=workers, progress=progress))
 
 
@@ -328,7 +337,8 @@ def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | N
         from benn_fpga.sw import data
     model = _model(model)
     scale = model.inputs.scale if model.inputs.has_range else None
-    found = data.load(dataset, data_dir, limit, show=progress, scale=scale)
+    found = data.load(dataset, data_dir, limit, show=progress, scale=scale,
+                      label=model.provenance.get("label"))
     return {name: _measured(found, trained)
             for name, trained in rivals.baselines(found, model, progress).items()}
 
@@ -535,8 +545,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
     frames : how many the test bench sends, at most; without any there is no bench
-    dataset : a name or the path of an ``.npz``, of whose test part they are the first; if None
-        they are drawn, always the same for a model
+    dataset : a name or the path of an ``.npz`` or ``.csv``, of whose test part they are the first;
+        if None they are drawn, always the same for a model
     force : write into a folder that holds other things, or the design of another model
     progress : as in :func:`benn_fpga.progress.bar`
     """
@@ -608,7 +618,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     Parameters
     ----------
     design : a Design, or the folder of one
-    dataset : a name or the path of an ``.npz``; or an array of floats or bytes
+    dataset : a name or the path of an ``.npz`` or ``.csv``; or an array of floats or bytes
     frames : at most so many, the first
     only : numbers of the frames to take, from 0; by these they are called
     layers : compare what every layer gives too, not only the answers

@@ -10,7 +10,7 @@ import numpy as np
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, MissingExtra, about, warn
 from benn_fpga.raw import Inputs, check_finite
-from benn_fpga.readers import npz
+from benn_fpga.readers import labelled, npz
 from benn_fpga.sw import files, formats, labels
 
 __all__ = ["DATASETS", "Dataset", "folds", "load", "part"]
@@ -23,6 +23,7 @@ CLASS_NAMES = {  # of those whose classes are not digits
 }
 SPLIT_SEED = 0
 _DIGITS_TEST = 600
+_TABLE_TEST = 5  # a fifth of the rows
 _MOST_VALIDATION = 5000
 
 
@@ -40,6 +41,8 @@ class Dataset:
     classes : labels are 0..classes - 1
     sha256 : of all values and labels, before ``limit`` and validation split
     inputs : how floats became these values, and what classes and features are called
+    label : of a table, the column that has the labels, as in
+        :class:`~benn_fpga.readers.labelled.Table`
     x_train, x_valid, x_test : uint8 (frames, *shape)
     y_train, y_valid, y_test : int64 (frames,)
     """
@@ -57,11 +60,13 @@ class Dataset:
     x_test: np.ndarray
     y_test: np.ndarray
     inputs: Inputs = field(default_factory=Inputs)
+    label: str | int | None = None
 
 
 def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, show=None,
-         scale=None):
-    """The data set called ``name``: one of :data:`DATASETS`, or the path of an ``.npz`` file.
+         scale=None, label=None):
+    """The data set called ``name``: one of :data:`DATASETS`, or the path of an ``.npz`` or ``.csv``
+    file.
 
     Parameters
     ----------
@@ -73,13 +78,20 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
     split_seed : draws them
     show : progress of downloads, as in :func:`benn_fpga.progress.bar`
     scale : how floats become bytes, see :func:`benn_fpga.raw.scale_for`
+    label : column of a ``.csv`` file that has the labels, see
+        :func:`benn_fpga.readers.labelled.read_table`. A fifth of its rows is the test part
     """
+    if label is not None and not _is_csv(name):
+        raise BennError(f"`label` is for a .csv file, not for {name}")
     if name in DATASETS:
         arrays = DATASETS[name](data_dir, show)
         inputs = Inputs.of(arrays[0], scale, CLASS_NAMES.get(name, map(str, range(10))))
     else:
         _check_name(name)
-        arrays, inputs = _npz(Path(name), scale)
+        if _is_csv(name):
+            arrays, inputs, label = _csv(Path(name), scale, label)
+        else:
+            arrays, inputs = _npz(Path(name), scale)
         name = Path(name).name
     x_train, y_train, x_test, y_test = arrays
     names = inputs.class_names
@@ -112,7 +124,7 @@ def load(name, data_dir=None, limit=None, valid=None, split_seed=SPLIT_SEED, sho
         raise BennError(f"{name}: class {lost[0]} has no frame left to train on: {len(x_train)} "
                         f"frames are used, {len(x_valid)} more for validation; use more frames")
     return Dataset(name, shape, bits, high, classes, sha256,
-                   x_train, y_train, x_valid, y_valid, x_test, y_test, inputs)
+                   x_train, y_train, x_valid, y_valid, x_test, y_test, inputs, label)
 
 
 def part(model, name, split, data_dir=None, show=None):
@@ -126,7 +138,8 @@ def part(model, name, split, data_dir=None, show=None):
     ----------
     model : an :class:`~benn_fpga.spec.Ensemble`
     name, data_dir, show : as in :func:`load`, but an ``.npz`` needs only the part that is asked
-        for; ``x`` and ``y`` alone are a test part, and labels may be left out
+        for; ``x`` and ``y`` alone are a test part, and labels may be left out. A ``.csv`` that
+        is not the one of training is a test part
     split : one of :data:`benn_fpga.presets.SPLITS`
     """
     if name in DATASETS:
@@ -134,7 +147,8 @@ def part(model, name, split, data_dir=None, show=None):
         x, y, sha256 = getattr(found, f"x_{split}"), getattr(found, f"y_{split}"), found.sha256
     else:
         _check_name(name)
-        x, y, sha256 = _npz_part(model, Path(name), split)
+        read = _csv_part if _is_csv(name) else _npz_part
+        x, y, sha256 = read(model, Path(name), split)
         name = Path(name).name
     with about(name):
         raw, _ = to_raw(model, x)
@@ -293,10 +307,63 @@ def _cifar10(data_dir, show):
     return x, y, *test
 
 
+def _is_csv(name):
+    return str(name).lower().endswith(".csv")
+
+
 def _check_name(name):
-    if not str(name).endswith(".npz"):
-        raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, "
-                        f"or the path of an .npz file, as docs/your-own-data.md makes one")
+    if not str(name).lower().endswith((".npz", ".csv")):
+        raise BennError(f"unknown data set {str(name)!r}; known: {', '.join(DATASETS)}, or the "
+                        f"path of an .npz or .csv file, see docs/your-own-data.md")
+
+
+def _csv(path, scale, label):
+    """As :func:`_npz`, of a ``.csv`` file, and the column of its labels."""
+    table = labelled.read_table(path, label)
+    with about(path.name):
+        inputs = Inputs("bytes", class_names=table.class_names, feature_names=table.feature_names)
+    y = labels.numbers(path.name, "y", table.y, len(table.x), names=inputs.class_names)
+    test = _tested(y)
+    inputs = Inputs.of(table.x[~test], scale, inputs.class_names, inputs.feature_names)
+    x = inputs.to_bytes(table.x)
+    return (x[~test], y[~test], x[test], y[test]), inputs, table.label
+
+
+def _tested(y):
+    """Mask of the rows of a table that are its test part."""
+    return _draw(y, max(1, len(y) // _TABLE_TEST), SPLIT_SEED)
+
+
+def _csv_part(model, path, split):
+    """Frames, labels and digest, as :func:`part` takes them from a ``.csv`` file."""
+    inputs = model.inputs
+    table = labelled.read_frames(path, model.encoder.values, inputs.feature_names,
+                                 model.provenance.get("label"))
+    x, y, sha256 = table.x, None, None
+    if table.y is not None:
+        texts = table.y.tolist()
+        is_number = not inputs.class_names or not set(texts) & set(inputs.class_names)
+        y = labels.numbers(path.name, "y", table.y.astype(np.int64) if is_number and all(
+            text.lstrip("-").isdecimal() and len(text) < 18 for text in texts) else table.y,
+            len(x), names=inputs.class_names)
+    if y is not None and inputs.has_range:
+        test, raw = _tested(y), inputs.to_bytes(x).reshape(len(x), *model.encoder.shape)
+        sha256 = _digest(raw[~test], y[~test], raw[test], y[test])
+        if sha256 == model.provenance.get("data_sha256"):
+            if split == "test":
+                return x[test], y[test], sha256
+            x, y = x[~test], y[~test]
+            held = _held(path.name, y)
+            chosen = held if split == "valid" else ~held
+            return x[chosen], y[chosen], sha256
+    if split != "test":
+        raise BennError(f"{path} has no {split} part: it is not the table that the model was "
+                        f"trained on, so all of it is a test part")
+    warn(f"{path} is not the table that the model was trained on: all of its {len(x)} rows are "
+         f"taken, whether the model has seen them or not")
+    if not inputs.has_range and (x == np.floor(x)).all() and np.abs(x).max() < 1 << 31:
+        x = x.astype(np.int64)
+    return x, y, sha256
 
 
 def _npz(path, scale):

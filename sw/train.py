@@ -111,6 +111,7 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
     told = {
         "data": dataset.name,
         "data_sha256": dataset.sha256,
+        **({} if dataset.label is None else {"label": dataset.label}),
         "frames": {"train": len(dataset.x_train), "validation": len(dataset.x_valid)},
         **settings.describe(),
     }

@@ -26,9 +26,11 @@ def run(language, text, folder):
 def test_the_walk_through(tmp_path):
     blocks = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     printed = [run(*block, tmp_path) for block in blocks]
-    assert len(blocks) == 7
-    *_, predicted, answered, simulated, bench = printed
+    assert len(blocks) == 9
+    *_, predicted, answered, simulated, bench, _, table = printed
     assert {"good", "idle", "worn"} & set(re.findall(r"\w+", predicted))
     assert "('good', 'idle', 'worn')" in answered
     assert re.search(r"mismatches +0 +0", simulated)
     assert "PASS" in bench
+    assert "the label is column state, with 3 classes; 54 rows are kept for the test" in table
+    assert "54 test frames of machines.csv" in table

@@ -34,7 +34,7 @@ PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
               "130 interrupted")
 _MOST_CHOSEN = 1_000_000  # frames that are named one by one
-DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz file"
+DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz or .csv file"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,9 +118,9 @@ def _defaults():
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
              for row in rows]
-    return "\n  ".join(["defaults:", *lines, "any .npz as digits, with at most as many levels as "
-                                              "its largest value; if that exceeds 0.5 Mbit, "
-                                              "--kind ib, and narrower"])
+    return "\n  ".join(["defaults:", *lines, "any .npz or .csv as digits, with at most as many "
+                                              "levels as its largest value; if that exceeds 0.5 "
+                                              "Mbit, --kind ib, and narrower"])
 
 
 def _experiments():
@@ -172,6 +172,11 @@ def build():
                               "feature of rows, of each channel or column of images, or all "
                               "(default: feature for rows, all for images)")
 
+    def label(sub):
+        sub.add_argument("--label", metavar="NAME",
+                         help="column of a .csv file that has the labels, or its number from 1 "
+                              "(default: that called label, class or target, else the last)")
+
     def network(sub):
         widths = ", ".join(f"{name} ({_widths(MLPS[name])})" if name in MLPS else name
                            for name in NETS)
@@ -182,7 +187,7 @@ def build():
         sub.add_argument("--kind", metavar="KIND", choices=(*KINDS, *RIVALS),
                          help=f"bits of weights and activations: {', '.join(KINDS)}; or a network "
                               f"of the literature: {', '.join(RIVALS)} (default: ab, all binary; "
-                              f"ib for large frames of an .npz)")
+                              f"ib for large frames of your own)")
         for name in ("bits", "wbits", "abits"):
             takes = [kind for kind, needs in KINDS.items() if name in needs] + \
                 [kind for kind, (_, _, needs) in RIVALS.items() if name in needs]
@@ -210,6 +215,7 @@ def build():
                      help="file to write; not for kinds that compute in float")
     network(sub)
     scale(sub)
+    label(sub)
     sub.add_argument("--ensemble", choices=ENSEMBLES,
                      help="how members differ (default: independent)")
     sub.add_argument("--schedule", choices=SCHEDULES,
@@ -252,6 +258,7 @@ def build():
     sub.add_argument("--epochs", metavar="N", type=_count,
                      help="of the last round and of the winner (default: as train)")
     scale(sub)
+    label(sub)
     sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--resume", action="store_true",
@@ -332,8 +339,8 @@ def build():
     sub = verb("simulate", "run a design cycle by cycle and check every frame")
     sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
     sub.add_argument("dataset", metavar="DATASET", nargs="?", help=DATASETS)
-    sub.add_argument("--from", metavar="FILE.npz", dest="source",
-                     help="take the frames of this file, instead of DATASET")
+    sub.add_argument("--from", metavar="FILE", dest="source",
+                     help="take the frames of this .npz or .csv file, instead of DATASET")
     data_dir(sub)
     split(sub)
     chosen = sub.add_mutually_exclusive_group()
@@ -364,8 +371,8 @@ def train_command(args, settings):
     from benn_fpga.settings import Settings
     told = {name: value for name, value in vars(settings).items()
             if value != getattr(Settings, name)}
-    options = {**told, "scale": args.scale, "data-dir": args.data_dir, "limit": args.limit,
-               "output": args.output}
+    options = {**told, "scale": args.scale, "label": args.label, "data-dir": args.data_dir,
+               "limit": args.limit, "output": args.output}
     return " ".join([PROGRAM, "train", shlex.quote(args.dataset), *(
         f"--{name} {shlex.quote(str(value))}" for name, value in options.items()
         if value is not None)])

@@ -50,7 +50,7 @@ def train(args):
                         f"leave out -k or use --ensemble independent")
     common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
     if args.kind in FLOATS:
-        return _train_float(args, given, {**common, "scale": args.scale})
+        return _train_float(args, given, {**common, "scale": args.scale, "label": args.label})
     if args.output is None:
         raise BennError("-o must say where to write the model file")
     if args.plot is not None:
@@ -61,10 +61,10 @@ def train(args):
     if args.folds == 1:
         raise BennError("--folds must be at least 2, not 1")
     model = api.train(args.dataset, args.output, resume=args.resume, force=args.force,
-                      scale=args.scale, reject=args.reject, **common, **given)
+                      scale=args.scale, label=args.label, reject=args.reject, **common, **given)
     try:
         advice = args.folds and api.cross_validate(args.dataset, args.folds, scale=args.scale,
-                                                   **common, **given)
+                                                   label=args.label, **common, **given)
         return _trained(args, model, common, advice)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the model is in {args.output}") from None
@@ -156,7 +156,8 @@ def search(args):
     model, found = api.search(
         args.dataset, args.output, max_bits=args.max_bits, max_brams=args.max_brams,
         epochs=args.epochs, limit=args.limit, data_dir=args.data_dir, scale=args.scale,
-        progress=_progress(args), resume=args.resume, force=args.force, keep=True, **given)
+        label=args.label, progress=_progress(args), resume=args.resume, force=args.force, keep=True,
+        **given)
     left = (f"interrupted; the model is in {args.output}, and what was tried is still in {kept}: "
             f"--resume --force shows it again")
     try:
@@ -384,9 +385,9 @@ def generate(args):
 def simulate(args):
     from benn_fpga import api
     if (args.dataset is None) == (args.source is None):
-        raise BennError("simulate needs frames: give either DATASET or --from FILE.npz")
-    if args.source is not None and not args.source.endswith(".npz"):
-        raise BennError(f"--from must name an .npz file, not {args.source!r}")
+        raise BennError("simulate needs frames: give either DATASET or --from FILE")
+    if args.source is not None and not args.source.lower().endswith((".npz", ".csv")):
+        raise BennError(f"--from must name an .npz or .csv file, not {args.source!r}")
     args.dataset = args.dataset or args.source
     result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
                           split=args.split, data_dir=args.data_dir, layers=args.layers,

@@ -9,7 +9,9 @@ import numpy as np
 from benn_fpga.errors import BennError
 from benn_fpga.regular import open_regular
 
-__all__ = ["read_csv"]
+__all__ = ["column_name", "is_numeric", "read_csv", "read_lines", "read_row"]
+
+_FILL = "leave the row out, or fill it in"
 
 
 def read_csv(path, size, names=()):
@@ -20,13 +22,13 @@ def read_csv(path, size, names=()):
     are looked up there and other columns are left out; else there must be ``size`` columns, in
     order.
     """
-    lines = _lines(path)
+    lines = read_lines(path)
     if not lines:
         raise BennError(f"{path} has no rows; give one for each frame")
     header = [cell.strip() for cell in lines[0][1]]
     if names and set(names) <= set(header):
         columns = _named(path, header, names)
-    elif any(map(_is_numeric, header)) or not any(header):
+    elif any(map(is_numeric, header)) or not any(header):
         header, columns = None, range(size)
     elif names:
         missing = next(name for name in names if name not in header)
@@ -41,13 +43,13 @@ def read_csv(path, size, names=()):
     if not names and width != size:
         raise BennError(f"{path}, line {lines[0][0]}: {width} columns, but a frame of the model "
                         f"has {size} values")
-    values = [_row(path, *row, width, columns, header) for row in rows]
+    values = [read_row(path, *row, width, columns, header) for row in rows]
     left_out = [] if header is None else \
         [name for n, name in enumerate(header) if n not in set(columns)]
     return np.array(values, np.float64), left_out
 
 
-def _lines(path):
+def read_lines(path):
     """(number, cells) of each line that is not empty."""
     try:
         with open_regular(path) as file:
@@ -72,23 +74,30 @@ def _named(path, header, names):
     return [header.index(name) for name in names]
 
 
-def _row(path, line, cells, width, columns, header):
+def read_row(path, line, cells, width, columns, header, cure=_FILL):
+    """The numbers in ``columns`` of a row that has ``width``; ``cure`` is for text among them."""
     if len(cells) != width:
         raise BennError(f"{path}, line {line}: {len(cells)} columns instead of {width}")
     found = []
     for n in columns:
         number = _number(cells[n])
         if number is None:
-            what = f"{cells[n].strip()[:40]!r} is not a number" if cells[n].strip() else \
-                "there is no value"
-            called = f" ({header[n]})" if header else ""
-            raise BennError(f"{path}, line {line}, column {n + 1}{called}: {what}; leave the row "
-                            f"out, or fill it in")
+            text, what, do = cells[n].strip(), "there is no value", _FILL
+            if text:
+                what = f"{text[:40]!r} is not a number"
+                comma = "," in text and is_numeric(text.replace(",", "."))
+                do = "write it with a decimal point" if comma else cure
+            raise BennError(f"{path}, line {line}, {column_name(n, header)}: {what}; {do}")
         found.append(number)
     return found
 
 
-def _is_numeric(text):
+def column_name(n, header):
+    """Number of column ``n``, from 1, and its name if it has one."""
+    return f"column {n + 1} ({header[n]})" if header else f"column {n + 1}"
+
+
+def is_numeric(text):
     """Whether ``text`` is a number, or not-a-number, or infinite."""
     try:
         float(text)

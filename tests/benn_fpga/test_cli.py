@@ -186,6 +186,26 @@ SEARCH = ("search", "data.npz", "-o", "s.benn", "--trials", 2, "--epochs", 1)
 
 
 @pytest.mark.train
+def test_a_table_from_training_to_answers(data, run, here):
+    rng = np.random.default_rng(0)
+    rows = [f"{'xyz'[n % 3]},{n % 3 + rng.normal():.3f},{rng.normal():.3f}" for n in range(90)]
+    Path("t.csv").write_text("\n".join(["kind,u,v", *rows]))
+    found = data("train", "t.csv", "--label", "kind", "-o", "t.benn", "--epochs", 2, "-k", 2,
+                 "--compare", "--folds", 2)
+    assert found["notes"][0] == ("t.csv: the label is column kind, with 3 classes; 18 rows are "
+                                 "kept for the test, 7 for validation, and 65 are trained on")
+    model = api.load("t.benn")
+    assert (model.inputs.class_names, model.inputs.feature_names) == (("x", "y", "z"), ("u", "v"))
+    found = data("eval", "t.benn", "t.csv")
+    assert (found["frames"], found["same_data"], found["notes"]) == (18, True, [])
+    found = data("predict", "t.benn", "t.csv")
+    assert (found["frames"], len(found["notes"])) == (90, 1)
+    command = data("search", "t.csv", "--label", "kind", "--max-bits", 99, "-o", "s.benn",
+                   "--trials", 1, "--epochs", 1)["command"]
+    assert "--label kind" in command
+
+
+@pytest.mark.train
 def test_search(data, here):
     found = data(*SEARCH, "--max-bits", 200, "--plot", "s.svg", "--seed", 5)
     assert found["weight_bits"] <= 200
@@ -842,10 +862,10 @@ def test_simulate_refuses(fails, message, design):
 
 
 @pytest.mark.parametrize(("message", "argv"), [
-    ("simulate needs frames: give either DATASET or --from FILE.npz", []),
-    ("simulate needs frames: give either DATASET or --from FILE.npz",
+    ("simulate needs frames: give either DATASET or --from FILE", []),
+    ("simulate needs frames: give either DATASET or --from FILE",
      ["data.npz", "--from", "data.npz"]),
-    ("--from must name an .npz file, not 'digits'", ["--from", "digits"]),
+    ("--from must name an .npz or .csv file, not 'digits'", ["--from", "digits"]),
     ("no.npz", ["--from", "no.npz"]),
     ("argument --only: not allowed with argument --frames",
      ["data.npz", "--frames", "3", "--only", "3"]),

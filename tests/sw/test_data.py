@@ -86,8 +86,8 @@ def test_missing_scikit_learn(monkeypatch):
 
 def test_unknown_name():
     assert message("minst") == ("unknown data set 'minst'; known: digits, mnist, fashion-mnist, "
-                                "cifar10, or the path of an .npz file, as "
-                                "docs/your-own-data.md makes one")
+                                "cifar10, or the path of an .npz or .csv file, see "
+                                "docs/your-own-data.md")
 
 
 def idx(array):
@@ -115,6 +115,78 @@ def test_cifar10_files(tmp_path):
     found = data.load("cifar10", tmp_path)
     assert found.shape == (32, 32, 3)
     assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (90, 10, 20)
+
+
+RNG = np.random.default_rng(3)
+TABLE = ["u,kind,v", *(f"{u:.3f},{'cab'[n % 3]},{v:.3f}"
+                       for n, (u, v) in enumerate(RNG.normal(size=(60, 2))))]
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(lines=TABLE):
+        (tmp_path / "t.csv").write_text("\n".join(lines))
+        return str(tmp_path / "t.csv")
+    return write
+
+
+def test_a_table(table):
+    found = data.load(table(), label="kind")
+    assert (found.name, found.shape, found.bits, found.label) == ("t.csv", (2,), 8, "kind")
+    assert (found.inputs.class_names, found.inputs.feature_names) == (("a", "b", "c"), ("u", "v"))
+    assert (len(found.x_train), len(found.x_valid), len(found.x_test)) == (44, 4, 12)
+    assert np.bincount(found.y_test).tolist() == [4, 4, 4]
+    seen = np.concatenate([found.x_train, found.x_valid])
+    assert (seen.min(axis=0).tolist(), seen.max(axis=0).tolist()) == ([0, 0], [255, 255])
+    assert found.sha256 == data.load(table(), label=2).sha256
+
+
+def trained_on(dataset):
+    """A model that knows what training on a :class:`Dataset` tells it."""
+    model = draw.random_model(np.random.default_rng(0), shape=dataset.shape, hidden=(), raw_bits=8,
+                              classes=dataset.classes)
+    return dataclasses.replace(model, inputs=dataset.inputs, provenance={
+        "data_sha256": dataset.sha256, "label": dataset.label})
+
+
+@pytest.mark.parametrize("split", presets.SPLITS)
+def test_the_parts_of_a_table_are_those_of_training(table, split):
+    found = data.load(table(), label="kind")
+    x, y, same = data.part(trained_on(found), table(), split)
+    assert (x == getattr(found, f"x_{split}")).all()
+    assert (y == getattr(found, f"y_{split}")).all()
+    assert same
+
+
+def test_another_table_is_a_test_part(table):
+    model = trained_on(data.load(table(), label="kind"))
+    other = table(["v,kind,u", "1,b,2", "3,a,4"])
+    with pytest.warns(BennWarning, match=r"t\.csv is not the table that the model was trained on: "
+                                         "all of its 2 rows are taken, whether the model has"):
+        x, y, same = data.part(model, other, "test")
+    assert (x == model.inputs.to_bytes([[2, 1], [4, 3]])).all()
+    assert (y.tolist(), same) == ([1, 0], False)
+    with pytest.raises(BennError, match="has no valid part: it is not the table that the model"):
+        data.part(model, other, "valid")
+
+
+@pytest.mark.filterwarnings("ignore::benn_fpga.BennWarning")
+@pytest.mark.parametrize(("lines", "y"), [(["u,v", "1,2"], None), (["1,2,c"], [2]),
+                                          (["u,v,class", "1,2,1"], [1])])
+def test_labels_of_another_table(table, lines, y):
+    model = dataclasses.replace(trained_on(data.load(table(), label="kind")), provenance={})
+    found = data.part(model, table(lines), "test")[1]
+    assert (None if found is None else found.tolist()) == y
+
+
+def test_a_table_with_a_class_that_the_model_does_not_know(table):
+    model = trained_on(data.load(table(), label="kind"))
+    with pytest.raises(BennError, match=r"t\.csv: y has the label 'd', but the classes are"):
+        data.part(model, table([*TABLE, "1,d,2"]), "test")
+
+
+def test_only_a_table_has_a_column_of_labels(save):
+    assert message("digits", label="x") == "`label` is for a .csv file, not for digits"
 
 
 def test_npz_of_bytes(save):
