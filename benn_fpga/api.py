@@ -611,8 +611,8 @@ def fastest(model: Ensemble, *, parallel: int | None = None, bus: int = 64) -> F
 def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarray, *,
              frames: int | None = None, only: Sequence[int] | None = None, split: str = "test",
              data_dir: str | Path | None = None, layers: bool = False,
-             waves: str | Path | None = None, keep: bool = False, force: bool = False,
-             progress: Progress = None) -> "Simulation":
+             protocol: bool = False, waves: str | Path | None = None, keep: bool = False,
+             force: bool = False, progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -622,6 +622,9 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     frames : at most so many, the first
     only : numbers of the frames to take, from 0; by these they are called
     layers : compare what every layer gives too, not only the answers
+    protocol : if all of that is right, send some of the frames again with pauses on both sides,
+        with resets, and among frames of wrong length; raise
+        :class:`~benn_fpga.errors.Mismatch` if a test fails
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
@@ -631,6 +634,9 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
         raise BennError("`frames` takes the first and `only` chosen frames; give one of them")
     with _extra("sim"):
         from benn_fpga.sim import harness
+        from benn_fpga.sim import protocol as streams
+    if protocol:
+        streams.check_installed()
     if not isinstance(design, designs.Design):
         design = designs.read(design)
     y = same = None
@@ -647,4 +653,9 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     result = harness.simulate(design, x, y, numbers=only, layers=layers, waves=waves, keep=keep,
                               force=force,
                               bar=lambda text, total: bar(text, total, progress))
-    return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)
+    tests = None
+    if protocol and result.failure is None:
+        with bar("protocol", None, progress):
+            tests = streams.check_protocol(design, x)
+    return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale,
+                               protocol_tests=tests)

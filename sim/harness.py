@@ -42,6 +42,7 @@ class Simulation:
     same_data : whether the model was trained on this data set, None if it is not known
     scale : how floats became bytes, as in :class:`benn_fpga.raw.Inputs`
     compile_seconds : that the design took to compile; 0 if it was compiled before
+    protocol_tests : that passed; None if they were not run
     """
 
     frames: int
@@ -59,6 +60,7 @@ class Simulation:
     compile_seconds: float = 0.0
     rejected: int | None = None
     answered_accuracy: float | None = None
+    protocol_tests: int | None = None
 
     @property
     def failure(self):

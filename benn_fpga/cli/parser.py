@@ -349,6 +349,8 @@ def build():
                         help="use these frames of the part, counted from 0: 17,42,100-120")
     sub.add_argument("--layers", action="store_true",
                      help="compare what every layer gives, not only the answers")
+    sub.add_argument("--protocol", action="store_true",
+                     help="also send frames with pauses, resets, and among frames of wrong length")
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
     sub.add_argument("--keep", action="store_true",
                      help="leave log, inputs and answers in DIR/sim/run")

@@ -416,6 +416,7 @@ def simulation(title, result, layers):
         ("frames", result.frames, ""),
         ("mismatches", result.mismatches, 0),
         *([("layer outputs compared", result.layers_compared, "")] if layers else []),
+        *([("protocol tests passed", result.protocol_tests, "")] if result.protocol_tests else []),
         ("accuracy", "no labels" if result.accuracy is None else percent(result.accuracy), ""),
         *([] if result.rejected is None else [("rejected", result.rejected, "")]),
         *([] if result.rejected is None or result.accuracy is None else

@@ -391,8 +391,8 @@ def simulate(args):
     args.dataset = args.dataset or args.source
     result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
                           split=args.split, data_dir=args.data_dir, layers=args.layers,
-                          waves=args.waves, keep=args.keep, force=args.force,
-                          progress=_progress(args))
+                          protocol=args.protocol, waves=args.waves, keep=args.keep,
+                          force=args.force, progress=_progress(args))
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},

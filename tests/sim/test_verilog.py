@@ -47,6 +47,13 @@ def test_protocol(made, name):
     assert check_protocol(made(name), frames(made(name), 8), seed=1) == 14
 
 
+@pytest.mark.parametrize("count", [1, 20])
+def test_protocol_of_any_number_of_frames(made, count):
+    design = made("folded")
+    result = api.simulate(design, frames(design, count), protocol=True, progress=False)
+    assert (result.frames, result.protocol_tests) == (count, 14)
+
+
 def test_the_bench_that_comes_with_a_design(tmp_path):
     """Its last beat is not full. A bit of an answer is flipped, files are cut or missing."""
     model, folding = designs.case("planes")
