@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import textwrap
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -156,7 +157,7 @@ def draw(report, path, force=False):
     """Plot the lines of a report into an image file; the suffix of ``path`` says which kind."""
     with _figure(report.name, path, force, figsize=(7, 4.2)) as (_, axes):
         _lines(axes, report.lines)
-        axes.set(title=report.title, xlabel=report.axes[0], ylabel=report.axes[1])
+        axes.set(title=_wrapped(report.title, 70), xlabel=report.axes[0], ylabel=report.axes[1])
         if report.scale == "log":
             axes.set(xscale="log", yscale="log")
         elif all(isinstance(x, int) for line in report.lines for x in line.x):
@@ -178,8 +179,8 @@ def draw_search(trials, front, name, path, force=False):
         _lines(axes, [Line("best by bits, with 95 % interval",
                            [trial["weight_bits"] for trial in front],
                            [100 * trial["accuracy"] for trial in front], errors)])
-        axes.set(title=f"{name}: networks that were tried", xlabel="weight bits of all members",
-                 ylabel="accuracy on validation frames, %")
+        axes.set(title=_wrapped(f"{name}: networks that were tried", 70),
+                 xlabel="weight bits of all members", ylabel="accuracy on validation frames, %")
 
 
 def draw_analysis(found, compared, name, path, force=False, cross_validated=None):
@@ -204,9 +205,15 @@ def draw_evaluation(result, found, name, path, force=False):
 
 def _title(name, advice):
     """With the advice, if there is any to give."""
+    name = _wrapped(name, 120)
     if advice is None or len(advice.curve) == 1:
         return name
     return f"{name}\nenough: {advice}"
+
+
+def _wrapped(text, width):
+    """In lines that fit a figure: a path may be long."""
+    return textwrap.fill(text, width)
 
 
 def _percent(shares):
@@ -243,11 +250,13 @@ def _draw_members(figure, axes, found, compared, cross_validated=None):
         _nothing(gains, "one member: the vote is its own")
         _nothing(pairs, "one member: none to differ from")
         return
-    gains.bar(range(k), _percent(found.gain))
-    gains.set(xlabel="member", ylabel="what the vote loses without it, %")
-    gains.grid(alpha=0.3)
-    if not any(found.gain):
-        _say(gains, "the vote loses nothing without any one of them")
+    if any(found.gain):
+        gains.bar(range(k), _percent(found.gain))
+        gains.axhline(0, color="black", linewidth=0.8)
+        gains.set(xlabel="member", ylabel="what the vote loses without it, %")
+        gains.grid(alpha=0.3)
+    else:
+        _nothing(gains, "the vote loses nothing without any one member")
     image = pairs.imshow([_percent(row) for row in found.disagreement], vmin=0)
     pairs.set(xlabel="member", ylabel="member")
     figure.colorbar(image, ax=pairs, label="frames in which the two differ, %")
@@ -255,14 +264,10 @@ def _draw_members(figure, axes, found, compared, cross_validated=None):
         axis.get_major_locator().set_params(integer=True)
 
 
-def _say(axes, text):
-    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, wrap=True)
-
-
 def _nothing(axes, text):
     """Instead of an empty box."""
     axes.set_axis_off()
-    _say(axes, text)
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, wrap=True)
 
 
 def _names(axis, result, more=()):
@@ -271,7 +276,8 @@ def _names(axis, result, more=()):
         axis.get_major_locator().set_params(integer=True)
         return
     names = [*(each.name for each in result.classes), *more]
-    axis.set_ticks(range(len(names)), [name if len(name) <= 12 else f"{name[:11]}…"
+    # Of long names both ends, by which they differ.
+    axis.set_ticks(range(len(names)), [name if len(name) <= 12 else f"{name[:6]}…{name[-5:]}"
                                        for name in names], fontsize="small")
 
 

@@ -61,9 +61,9 @@ def test_the_fewest_members_within_one_standard_error(counts, best, chosen):
 @pytest.mark.parametrize(("counts", "text"), [
     ([190], "1 member: 95.00 %"),
     ([190, 190], "1 member: 95.00 %; more are no better"),
-    ([190, 191], "1 member: 95.00 %; 2: 95.50 %, which is within noise"),
+    ([190, 191], "1 member: 95.00 %, within noise of the 95.50 % of 2"),
     ([170, 190, 188], "2 members: 95.00 %; fewer are worse by more than noise"),
-    ([170, 190, 191, 190], "2 members: 95.00 %; 3: 95.50 %, which is within noise")])
+    ([170, 190, 191, 190], "2 members: 95.00 %, within noise of the 95.50 % of 3")])
 def test_advice_in_words(counts, text):
     assert str(analysis.advise(rights(*counts))) == text
 

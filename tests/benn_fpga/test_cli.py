@@ -225,7 +225,7 @@ def test_search(data, here):
 def test_search_table(run, limit, shown):
     code, out, err = run(*SEARCH, *limit)
     assert code == 0
-    assert "The best of 2 networks for data.npz, on 60 validation frames" in out
+    assert "The best of 2 networks for data.npz, on up to 60 validation frames" in out
     assert f" {shown} " in out.splitlines()[2]
     assert "search: started" in err
 
@@ -391,8 +391,8 @@ def test_no_error_rate(fails, rate):
 def test_eval_table_of_a_model_that_rejects(run):
     dataclasses.replace(MODEL, reject=2 * MODEL.max_total).save("r.benn")
     out = run("eval", "r.benn", "data.npz")[1]
-    assert re.search(rf"rejected, margin below {2 * MODEL.max_total} +30 of 30", out)
-    assert re.search(r"vote on the others +none are left", out)
+    assert re.search(rf"answered unknown, margin below {2 * MODEL.max_total} +30 of 30", out)
+    assert re.search(r"vote on the other frames .* +none are left", out)
     assert re.search(r"^ +0 +10 +10 +0 *$", out, re.MULTILINE)
     assert re.search(r"^ +0 +0 +0 +0 +10 *$", out, re.MULTILINE)
 
@@ -557,7 +557,7 @@ def test_predict(data, run):
         "rejected": bool(result.rejected[7]), "totals": result.totals[7].tolist(),
         "member_classes": result.member_classes[7].tolist()}
     out = run("predict", "k.benn", "mine.npz")[1]
-    assert "k.benn on 90 frames, which are floats; the first 40, --csv has all" in out
+    assert "k.benn on 90 frames of floats: the first 40; --csv FILE has all" in out
     assert result.rejected.any()
     assert "unknown" in out
 
@@ -1229,6 +1229,19 @@ def test_plot_of_a_model(run):
     for text in ("frames in which the two differ", "wrong among the answers", "answer", "class"):
         assert text in plot
     assert "enough" not in plot
+
+
+@pytest.mark.train
+def test_plot_of_long_names(run, here):
+    names = tuple(f"something else {n}" for n in range(3))
+    dataclasses.replace(MODEL, inputs=Inputs(class_names=names)).save("n.benn")
+    folder = here / ("long" * 20) / ("path" * 20)
+    folder.mkdir(parents=True)
+    os.rename("data.npz", folder / "data.npz")
+    assert run("eval", "n.benn", folder / "data.npz", "--plot", "m.svg")[0] == 0
+    plot = Path("m.svg").read_text()
+    assert all(f"someth…lse {n}" in plot for n in range(3))
+    assert max(map(len, re.findall(r">([^<>\n]+)</t", plot))) <= 120
 
 
 @pytest.mark.train
