@@ -61,8 +61,8 @@ class Advice:
             return f"not known: {self.little}"
         chosen = f"{_count(self.chosen)}: {100 * self.curve[self.chosen - 1]:.2f} %"
         if self.is_within_noise:
-            return (f"{chosen}; {self.best}: {100 * self.curve[self.best - 1]:.2f} %, which is "
-                    f"within noise")
+            return (f"{chosen}, within noise of the {100 * self.curve[self.best - 1]:.2f} % of "
+                    f"{self.best}")
         if len(self.curve) == 1:
             return chosen
         return f"{chosen}; " + ("more are no better" if self.chosen == 1 else

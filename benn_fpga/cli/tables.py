@@ -22,23 +22,24 @@ def trained(dataset, data, found, cross_validated, rejection):
     members, rows = data["member_accuracy"], []
     if len(members) > 1:
         rows = [("enough members", found.advice),
-                *([(f"enough by {data['folds']} folds, {cross_validated.frames} frames",
+                *([(f"enough by {data['folds']} folds, {cross_validated.frames:,} frames",
                     cross_validated)] if cross_validated else []),
-                ("two members differ in", percent(found.mean_disagreement))]
+                ("frames on which two members disagree", percent(found.mean_disagreement))]
     elif cross_validated:
-        rows = [(f"accuracy by {data['folds']} folds, {cross_validated.frames} frames",
+        rows = [(f"accuracy by {data['folds']} folds, {cross_validated.frames:,} frames",
                  _sure(cross_validated.curve[0], cross_validated.intervals[0]))]
     rows = [
         ("members", len(members)),
         ("mean accuracy of a member", percent(sum(members) / len(members))),
-        ("accuracy of the vote, 95 % interval", _sure(data["accuracy"], data["accuracy_interval"])),
+        ("accuracy of the vote (95 % interval)",
+         _sure(data["accuracy"], data["accuracy_interval"])),
         *rows,
-        ("validation frames", data["frames"]),
         *_rejection(rejection),
         ("weight bits", f"{data['weight_bits']:,}"),
         ("written to", data["model"]),
     ]
-    shown = [table(f"Trained on {dataset}", ("", ">"), rows), _blocks(data["block_ram"])]
+    title = f"Trained on {dataset}, measured on {data['frames']:,} validation frames"
+    shown = [table(title, ("", ">"), rows), _blocks(data["block_ram"])]
     if len(members) > 1:
         shown.append(_members(found))
     return shown
@@ -57,8 +58,8 @@ def _rejection(found):
     """What a margin to reject by rests on, if there is one."""
     if found is None or not found.is_met:
         return []
-    return [("rejects below margin", found.margin),
-            ("validation frames that it answers",
+    return [("margin below which it answers unknown", found.margin),
+            ("validation frames answered (95 % interval of wrong ones)",
              f"{found.answered} of {found.frames}, {found.wrong} wrong "
              f"({_range(found.error_interval)})")]
 
@@ -75,7 +76,7 @@ def _blocks(found):
 def _members(found):
     """Of each member its accuracy, that of the vote with those before it, and what it adds."""
     return table(
-        "Members", (">", ">alone", ">vote up to it", ">95 % interval", ">vote of any as many",
+        "Members", (">", ">alone", ">vote of 0 to it", ">95 % interval", ">vote of any as many",
                     ">vote of all loses without it"),
         [(k, percent(alone), percent(vote), _range(interval),
           percent(some) if found.advice.orders > 1 else "", f"{100 * gain:+.2f} %")
@@ -114,12 +115,13 @@ def searched(dataset, data):
         ("accuracy on the validation part", percent(data["validation_accuracy"])),
         ("accuracy on the test part", f"{percent(data['accuracy'])} of {data['frames']:,} frames"),
         ("weight bits", f"{data['weight_bits']:,}"),
-        ("trained as by", data["command"]),
+        ("command that trains it", data["command"]),
         ("written to", data["model"]),
     ]
-    return [table(f"The best of {data['drawn']} networks for {dataset}, on {trials[0]['frames']:,} "
-                  f"validation frames", columns, rows),
-            table("The first of them, trained", ("", ""), facts), _blocks(data["block_ram"])]
+    return [table(f"The best of {data['drawn']} networks for {dataset}, on up to "
+                  f"{trials[0]['frames']:,} validation frames", columns, rows),
+            table("The first of them, trained in full", ("", ""), facts),
+            _blocks(data["block_ram"])]
 
 
 def _net(trial):
@@ -233,13 +235,14 @@ def evaluation(title, result, written):
     rows = [
         *((f"member {k}", percent(accuracy)) for k, accuracy in enumerate(members)),
         ("mean of the members", percent(sum(members) / len(members))),
-        ("vote, with its 95 % interval", _sure(result.accuracy, result.accuracy_interval)),
+        ("vote (95 % interval)", _sure(result.accuracy, result.accuracy_interval)),
         *_rejection(result.rejection),
     ]
     if result.reject is not None:
-        rows += [(f"rejected, margin below {result.reject}",
+        rows += [(f"frames answered unknown, margin below {result.reject}",
                   f"{result.rejected} of {result.frames}"),
-                 ("vote on the others", "none are left" if result.answered_accuracy is None else
+                 ("vote on the other frames (95 % interval)",
+                  "none are left" if result.answered_accuracy is None else
                   _sure(result.answered_accuracy, result.answered_interval))]
     if written is not None:
         rows.append(("written to", written))
@@ -302,7 +305,7 @@ def _coverage(result):
     for least in COVERAGES:
         point = [point for point in result.coverage if point.coverage >= least][-1]
         chosen[point.margin] = point
-    return table("Rejection: what is left of answers with at least this margin",
+    return table("Rejection: the answers that are left if those below a margin are unknown",
                  (">margin", ">answered", ">coverage", ">wrong", ">accuracy"),
                  [(point.margin, point.answered, percent(point.coverage), point.wrong,
                    percent(point.accuracy)) for point in chosen.values()])
@@ -314,14 +317,15 @@ _TOTALS = 12  # classes whose totals fit beside them
 
 def answers(data):
     """Of each frame what ``predict`` gives as ``data``, or of the first of them."""
+    from benn_fpga.accuracy import plural
     found, classes = data["answers"], len(data["class_names"])
-    columns = ("", ">frame", ">class", "name", ">margin", *(["totals"] * (classes <= _TOTALS)))
+    columns = ("file", ">frame", ">class", "name", ">margin", *(["totals"] * (classes <= _TOTALS)))
     rows = [(each["source"], each["frame"], each["class"], each["name"], each["margin"],
              *([" ".join(map(str, each["totals"]))] * (classes <= _TOTALS)))
             for each in found[:_ROWS]]
-    title = f"{data['model']} on {len(found)} frames, which are {data['input_type']}"
+    title = f"{data['model']} on {len(found)} {plural(len(found))} of {data['input_type']}"
     if len(found) > _ROWS:
-        title += f"; the first {_ROWS}, --csv has all"
+        title += f": the first {_ROWS}; --csv FILE has all"
     shown = [table(title, columns, rows)]
     if data["csv"] is not None:
         shown.append(table("", ("", ""), [("written to", data["csv"])]))
@@ -352,13 +356,13 @@ def design(made, data, clock):
                ">queues before it")
     model, folding, block_ram = made.model, made.folding, data["block_ram"]
     facts = [
-        ("members", f"{len(model.members)}: {folding.parallel} in parallel, "
-                    f"{folding.rounds(model)} in time"),
+        ("members", f"{len(model.members)}: {folding.parallel} side by side, each engine runs "
+                    f"{folding.rounds(model)} in turn"),
         ("bus", f"{folding.bus} bits"),
         ("XNOR lanes", f"{data['xnor_lanes']:,}"),
-        ("XNOR gates, a product of n x m bits being n * m", f"{data['xnor_gates']:,}"),
+        ("XNOR gates, n * m of a product of n by m bits", f"{data['xnor_gates']:,}"),
         ("weight bits", f"{data['weight_bits']:,}"),
-        ("memory bits, with thresholds", f"{data['memory_bits']:,}"),
+        ("memory bits, weights and thresholds", f"{data['memory_bits']:,}"),
         ("buffer bits", f"{data['buffer_bits']:,}"),
         ("bits of registers that hold words", f"{data['register_bits']:,}"),
         ("memories that ask for block RAM *", f"{block_ram['memories']:,}, in all "
@@ -404,7 +408,7 @@ def _slowest(model, folding):
     stage, foldable = bottleneck(model, folding)
     more = ""
     if names.layer_of(stage) is not None:
-        more = "; a folding of it with more lanes is faster" if foldable else \
+        more = "; more lanes would make it faster" if foldable else \
             "; its PE and SIMD are as large as can be"
     return f"{place(stage, model)}{more}"
 
@@ -418,9 +422,9 @@ def simulation(title, result, layers):
         *([("layer outputs compared", result.layers_compared, "")] if layers else []),
         *([("protocol tests passed", result.protocol_tests, "")] if result.protocol_tests else []),
         ("accuracy", "no labels" if result.accuracy is None else percent(result.accuracy), ""),
-        *([] if result.rejected is None else [("rejected", result.rejected, "")]),
+        *([] if result.rejected is None else [("frames answered unknown", result.rejected, "")]),
         *([] if result.rejected is None or result.accuracy is None else
-          [("accuracy of the others", "none are left" if result.answered_accuracy is None else
+          [("accuracy on the other frames", "none are left" if result.answered_accuracy is None else
             percent(result.answered_accuracy), "")]),
         *((name, *(number if number is None else f"{number:,}" for number in pair))
           for name, pair in (
