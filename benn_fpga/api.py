@@ -24,7 +24,7 @@ from benn_fpga.plan import bench, header
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.blocks import BLOCKS, in_turn
 from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
-from benn_fpga.presets import BENCH_FRAMES, BRAMS, MINUTES, SPLITS, TRIALS, WITHOUT_DATA
+from benn_fpga.presets import BENCH_FRAMES, BRAMS, MINUTES, PARTS, SPLITS, TRIALS, WITHOUT_DATA
 from benn_fpga.progress import bar
 from benn_fpga.raw import wasted
 from benn_fpga.settings import Settings
@@ -89,7 +89,7 @@ def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
     if limit is not None and limit < 1:
         raise BennError(f"Limit must be at least 1 frame, not {limit}")
     x, y, same = data.part(model, dataset, split, data_dir, progress)
-    _note_fewer(f"{dataset} has {len(x)} {split}", len(x), limit)
+    _note_fewer(f"{dataset} has {len(x)} {PARTS[split]}", len(x), limit)
     return x[:limit], None if y is None else y[:limit], same
 
 
@@ -105,7 +105,9 @@ def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | Non
     """As :func:`_frames`; raise if there are no labels."""
     x, y, same = _frames(model, dataset, split, limit, data_dir, progress)
     if y is None:
-        raise BennError(f"{dataset} has no labels to compare answers with; add y_{split}, or use "
+        add = f"a column {model.provenance.get('label', 'label')!r}" \
+            if str(dataset).lower().endswith(".csv") else f"y_{split}"
+        raise BennError(f"{dataset} has no labels to compare answers with; add {add}, or use "
                         f"`benn-fpga predict`")
     return x, y, same
 
@@ -297,8 +299,8 @@ def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
     frames = len(found.x_train)
     if found.label is not None:
         warn(f"{dataset}: the label is column {found.label}, with {found.classes} classes; "
-             f"{len(found.x_test)} rows are kept for the test, {len(found.x_valid)} for "
-             f"validation, and {frames} are trained on")
+             f"rows: {len(found.x_test)} for the test, {len(found.x_valid)} for validation, "
+             f"{frames} to train on")
     _note_fewer(f"{dataset} has {frames} training", frames, limit)
     note = wasted(found.inputs, found.x_train)
     if note:

@@ -11,10 +11,12 @@ from benn_fpga.errors import BennError
 
 __all__ = ["BENCH_FRAMES", "BOOSTS", "BRAMS", "DATA_OPTIONS", "DEFAULTS", "ENSEMBLES",
            "EXPERIMENTS", "FLOATS", "FLOAT_SCALES", "KINDS", "LEVELS", "MEMBERS", "MINUTES", "MLPS",
-           "MOST_BITS", "NETS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS", "TRIALS",
-           "WITHOUT_DATA", "Defaults", "defaults", "encoder", "mlp_bits", "spelled", "whole_number"]
+           "MOST_BITS", "NETS", "PARTS", "RECIPES", "REWEIGHTS", "RIVALS", "SCHEDULES", "SPLITS",
+           "TRIALS", "WITHOUT_DATA", "Defaults", "defaults", "encoder", "mlp_bits", "spelled",
+           "whole_number"]
 
-SPLITS = ("test", "valid", "train")
+PARTS = {"test": "test", "valid": "validation", "train": "training"}  # of a data set, in words
+SPLITS = tuple(PARTS)
 FLOAT_SCALES = ("all", "feature", "channel", "column")  # what has a range of its own
 BOOSTS = ("boost-a", "boost-b", "boost-c", "boost-d", "logitboost")
 ENSEMBLES = ("single", "independent", "bagging", *BOOSTS, "average")

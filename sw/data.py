@@ -9,6 +9,7 @@ import numpy as np
 
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, MissingExtra, about, warn
+from benn_fpga.presets import PARTS
 from benn_fpga.raw import Inputs, check_finite
 from benn_fpga.readers import labelled, npz
 from benn_fpga.sw import files, formats, labels
@@ -357,10 +358,9 @@ def _csv_part(model, path, split):
             chosen = held if split == "valid" else ~held
             return x[chosen], y[chosen], sha256
     if split != "test":
-        raise BennError(f"{path} has no {split} part: it is not the table that the model was "
-                        f"trained on, so all of it is a test part")
-    warn(f"{path} is not the table that the model was trained on: all of its {len(x)} rows are "
-         f"taken, whether the model has seen them or not")
+        raise BennError(f"{path} has no {PARTS[split]} part: it is not the table that the model "
+                        f"was trained on, so all of it is a test part")
+    warn(f"{path} is taken as a test part as a whole, whether the model has seen its rows or not")
     if not inputs.has_range and (x == np.floor(x)).all() and np.abs(x).max() < 1 << 31:
         x = x.astype(np.int64)
     return x, y, sha256

@@ -32,5 +32,5 @@ def test_the_walk_through(tmp_path):
     assert "('good', 'idle', 'worn')" in answered
     assert re.search(r"mismatches +0 +0", simulated)
     assert "PASS" in bench
-    assert "the label is column state, with 3 classes; 54 rows are kept for the test" in table
+    assert "the label is column state, with 3 classes; rows: 54 for the test" in table
     assert "54 test frames of machines.csv" in table

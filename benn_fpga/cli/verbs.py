@@ -8,7 +8,7 @@ from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.parser import command, train_command
 from benn_fpga.errors import BennError, Interrupted, warn
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
-from benn_fpga.presets import FLOATS
+from benn_fpga.presets import FLOATS, PARTS
 from benn_fpga.settings import OPTIONS
 
 __all__ = ["VERBS", "Outcome"]
@@ -265,7 +265,7 @@ def evaluate(args):
     result = api.eval(args.model, args.dataset, split=args.split, limit=args.limit,
                       data_dir=args.data_dir, reject=args.reject, path=args.output,
                       force=args.force, progress=_progress(args))
-    title = (f"{args.model} on {result.frames} {args.split} {plural(result.frames)} of "
+    title = (f"{args.model} on {result.frames} {PARTS[args.split]} {plural(result.frames)} of "
              f"{args.dataset}")
     if args.plot is not None:
         from benn_fpga.sw import report
@@ -393,7 +393,7 @@ def simulate(args):
                           split=args.split, data_dir=args.data_dir, layers=args.layers,
                           protocol=args.protocol, waves=args.waves, keep=args.keep,
                           force=args.force, progress=_progress(args))
-    title = f"{args.design} on {args.split} frames of {args.dataset}"
+    title = f"{args.design} on {PARTS[args.split]} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
                     "waves": args.waves, **asdict(result)},
                    tables.simulation(title, result, args.layers), result.failure,

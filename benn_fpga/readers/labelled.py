@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benn_fpga.errors import BennError
-from benn_fpga.readers.rows import column_name, is_numeric, read_lines, read_row
+from benn_fpga.readers.rows import check_width, column_name, is_numeric, read_lines, read_row
 
 __all__ = ["LABELS", "LEAST", "Table", "read_frames", "read_table"]
 
@@ -141,8 +141,7 @@ def _label_column(path, header, width, label):
 def _labels(path, lines, at, header, width, cure="classes are text or whole numbers"):
     """Labels as text: whole numbers as such, whether they were written as 1, 1.0 or +1."""
     for line, cells in lines:
-        if len(cells) != width:
-            raise BennError(f"{path}, line {line}: {len(cells)} columns instead of {width}")
+        check_width(path, line, cells, width)
         if not cells[at].strip():
             raise BennError(f"{path}, line {line}, {column_name(at, header)}: there is no label; "
                             f"leave the row out, or fill it in")
@@ -153,7 +152,8 @@ def _labels(path, lines, at, header, width, cure="classes are text or whole numb
         if not float(text).is_integer():
             raise BennError(f"{path}, line {line}, {column_name(at, header)}: the label {text} is "
                             f"no class; {cure}")
-    return np.array([str(int(float(text))) for text in texts], str)
+    return np.array([str(int(text) if text.lstrip("+-").isdecimal() else int(float(text)))
+                     for text in texts], str)
 
 
 def _check_classes(path, lines, y, at, header):

@@ -9,7 +9,7 @@ import numpy as np
 from benn_fpga.errors import BennError
 from benn_fpga.regular import open_regular
 
-__all__ = ["column_name", "is_numeric", "read_csv", "read_lines", "read_row"]
+__all__ = ["check_width", "column_name", "is_numeric", "read_csv", "read_lines", "read_row"]
 
 _FILL = "leave the row out, or fill it in"
 
@@ -76,8 +76,7 @@ def _named(path, header, names):
 
 def read_row(path, line, cells, width, columns, header, cure=_FILL):
     """The numbers in ``columns`` of a row that has ``width``; ``cure`` is for text among them."""
-    if len(cells) != width:
-        raise BennError(f"{path}, line {line}: {len(cells)} columns instead of {width}")
+    check_width(path, line, cells, width)
     found = []
     for n in columns:
         number = _number(cells[n])
@@ -90,6 +89,13 @@ def read_row(path, line, cells, width, columns, header, cure=_FILL):
             raise BennError(f"{path}, line {line}, {column_name(n, header)}: {what}; {do}")
         found.append(number)
     return found
+
+
+def check_width(path, line, cells, width):
+    """Raise unless a row has as many ``cells`` as there are columns."""
+    if len(cells) != width:
+        raise BennError(f"{path}, line {line}: {len(cells)} column{'s' * (len(cells) != 1)} "
+                        f"instead of {width}")
 
 
 def column_name(n, header):

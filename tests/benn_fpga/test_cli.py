@@ -192,12 +192,15 @@ def test_a_table_from_training_to_answers(data, run, here):
     Path("t.csv").write_text("\n".join(["kind,u,v", *rows]))
     found = data("train", "t.csv", "--label", "kind", "-o", "t.benn", "--epochs", 2, "-k", 2,
                  "--compare", "--folds", 2)
-    assert found["notes"][0] == ("t.csv: the label is column kind, with 3 classes; 18 rows are "
-                                 "kept for the test, 7 for validation, and 65 are trained on")
+    assert found["notes"][0] == ("t.csv: the label is column kind, with 3 classes; rows: "
+                                 "18 for the test, 7 for validation, 65 to train on")
     model = api.load("t.benn")
     assert (model.inputs.class_names, model.inputs.feature_names) == (("x", "y", "z"), ("u", "v"))
     found = data("eval", "t.benn", "t.csv")
     assert (found["frames"], found["same_data"], found["notes"]) == (18, True, [])
+    Path("x.csv").write_text("v,u\n1,2\n")
+    assert "x.csv has no labels to compare answers with; add a column 'kind', or use" in run(
+        "eval", "t.benn", "x.csv")[2]
     found = data("predict", "t.benn", "t.csv")
     assert (found["frames"], len(found["notes"])) == (90, 1)
     command = data("search", "t.csv", "--label", "kind", "--max-bits", 99, "-o", "s.benn",

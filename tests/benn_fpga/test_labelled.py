@@ -47,7 +47,7 @@ def test_which_column_is_the_label(header, label, order, names, found):
 
 @pytest.mark.parametrize(("labels", "names"), [
     (("10", "9"), ("9", "10")), (("1.0", "0"), ("0", "1")), (("-1", "1"), ("-1", "1")),
-    (("10", "x"), ("10", "x"))])
+    (("10", "x"), ("10", "x")), (("9" * 20, "9" * 19 + "8"), ("9" * 19 + "8", "9" * 20))])
 def test_classes_in_order(labels, names):
     assert read_table(write(*(f"1,{label}" for label in labels * 3))).class_names == names
 
