@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from benn_fpga.sw.report import Report
     from benn_fpga.sw.search import Found, Limit
     from benn_fpga.sw.train import Trained
+    from benn_fpga.synthesis.flow import Synthesis
 
 __all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
            "cross_validate", "eval", "experiment", "fastest", "generate", "load", "measure", "pick",
-           "predict", "search", "simulate", "train"]
+           "predict", "search", "simulate", "synth", "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -606,3 +607,33 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
                               force=force,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)
+
+
+def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False, seed: int = 1,
+          clock: float | None = None, force: bool = False,
+          progress: Progress = None) -> "Synthesis":
+    """What a design takes of an FPGA and how fast it is there; returns the Synthesis.
+
+    Yosys maps it to the cells of the device and, with ``pnr``, nextpnr places and routes it.
+    Results and logs are in the folder synth/DEVICE of the design; what was done before is not done
+    again.
+
+    Parameters
+    ----------
+    design : a Design, or the folder of one
+    device : one of :data:`benn_fpga.devices.DEVICES`
+    pnr : place and route too, for the clock and the critical path
+    seed : of the placement
+    clock : MHz that it should reach
+    force : do again what was done before
+    progress : as in :func:`benn_fpga.progress.bar`
+    """
+    from benn_fpga import devices
+    from benn_fpga.synthesis import flow
+    devices.find(device)
+    if clock is not None and not pnr:
+        raise BennError("a `clock` is reached or not after routing; give `pnr` too")
+    if not isinstance(design, designs.Design):
+        design = designs.read(design)
+    return flow.run(design, device, pnr=pnr, seed=seed, clock=clock, force=force,
+                    bar=lambda text, total: bar(text, total, progress))

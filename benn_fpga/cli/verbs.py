@@ -392,6 +392,17 @@ def simulate(args):
                    _other_data(args, result))
 
 
+def synth(args):
+    from benn_fpga import api
+    result = api.synth(args.design, args.device, pnr=args.pnr, seed=args.seed, clock=args.clock,
+                       force=args.force, progress=_progress(args))
+    note = f"{' and '.join(result.reused)}: done before, for the same Verilog, device and tools " \
+           f"(`force=True` does it again)".replace("`force=True`", "--force") \
+        if result.reused else None
+    return Outcome({"design": args.design, **asdict(result), "failure": result.failure},
+                   tables.synthesis(args.design, result), result.failure, note)
+
+
 def doctor(args):
     from benn_fpga.cli import doctor as clinic
     tools = clinic.examine()
@@ -408,4 +419,4 @@ def doctor(args):
 
 VERBS = {"train": train, "search": search, "experiment": experiment, "info": info,
          "eval": evaluate, "predict": predict, "pick": pick, "generate": generate,
-         "simulate": simulate, "doctor": doctor}
+         "simulate": simulate, "synth": synth, "doctor": doctor}
