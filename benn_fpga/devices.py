@@ -62,6 +62,8 @@ class Family:
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
     placed : resources by the type of cells after placement, where that says more than the netlist
+    chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
+        starts, and one where other logic reads a carry
     """
 
     name: str
@@ -73,6 +75,7 @@ class Family:
     harness: Harness | None = None
     has_logic_cells: bool = False
     placed: Mapping[str, str] = field(default_factory=dict)
+    chain: str | None = None
 
     def cost(self, kind: str) -> Cost | None:
         """Of a cell of this type; None for what takes nothing that is counted."""
@@ -133,7 +136,7 @@ _ECP5 = Family(
         "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET",
         "SRMODE": "LSR_OVER_CE"}), ("CLK", "DI", "Q")),
         ("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed={"TRELLIS_COMB": "lut"})
+    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C")
 
 
 def _ice40(device: str) -> Family:

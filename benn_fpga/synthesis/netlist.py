@@ -55,7 +55,14 @@ def read(path, top):
 
 def named(module, places):
     """``module`` with cells named by their node where only a wire outside is known by name, as with
-    registers that drive a port of the design; it is changed in place."""
+    registers that drive a port of the design; it is changed in place.
+
+    Carries that nobody reads are disconnected: nextpnr would lead them out of their chain.
+    """
+    read = _readers(module)
+    for cell in module["cells"].values():
+        if "COUT" in cell["connections"] and not read[cell["connections"]["COUT"][0]]:
+            del cell["connections"]["COUT"]
     inside = {}
     for name, net in module["netnames"].items():
         if places.of(name).node is not None:
@@ -90,6 +97,9 @@ def count(module, family, places):
         for what, number in asdict(cost).items():
             total[what] += number
             here[what] += number
+    for name in _feeds(module, family.chain):
+        for counted in (total, found[places.of(name)]):
+            counted.update(asdict(family.cells[family.chain]))
     logic_cells = None
     if family.has_logic_cells:
         alone, packed = _logic_cells(module)
@@ -114,23 +124,41 @@ def placed(module, family):
     return dict(found)
 
 
+def _readers(module):
+    """How many inputs of cells and outputs of the design read each bit."""
+    found = Counter(bit for cell in module["cells"].values()
+                    for port, bits in cell["connections"].items()
+                    if cell["port_directions"].get(port) != "output" for bit in bits)
+    found.update(bit for port in module["ports"].values() if port["direction"] == "output"
+                 for bit in port["bits"])
+    return found
+
+
+def _feeds(module, chain):
+    """Names of cells of carry chains before or behind which nextpnr adds one."""
+    cells = [(name, cell["connections"]) for name, cell in module["cells"].items()
+             if cell["type"] == chain]
+    carries, read = {bits["COUT"][0] for _, bits in cells if "COUT" in bits}, _readers(module)
+    read.subtract(bits["CIN"][0] for _, bits in cells)
+    for name, bits in cells:
+        if bits["CIN"][0] not in carries:
+            yield name
+        if "COUT" in bits and read[bits["COUT"][0]]:
+            yield name
+
+
 def _logic_cells(module):
     """Of an iCE40 netlist: carries that share no cell with a LUT, and how many flip-flops share
     one, as nextpnr packs them."""
-    luts, readers, flops, carries = {}, Counter(), [], []
+    luts, flops, carries, readers = {}, [], [], _readers(module)
     for name, cell in module["cells"].items():
         kind, bits = cell["type"], cell["connections"]
-        outputs = {"SB_LUT4": ("O",), "SB_CARRY": ("CO",)}.get(kind, ("Q", "RDATA"))
-        readers.update(bit for port, wires in bits.items() if port not in outputs for bit in wires)
         if kind == "SB_LUT4":
             luts[bits["O"][0]] = bits
         elif kind.startswith("SB_DFF"):
             flops.append(bits)
         elif kind == "SB_CARRY":
             carries.append((name, bits))
-    for port in module["ports"].values():
-        if port["direction"] == "output":
-            readers.update(port["bits"])
     packed = sum(bits["D"][0] in luts and readers[bits["D"][0]] == 1 for bits in flops)
     shared = {(bits["I1"][0], bits["I2"][0], bits["I3"][0]) for bits in luts.values()}
     alone = [name for name, bits in carries

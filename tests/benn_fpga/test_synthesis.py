@@ -28,7 +28,7 @@ CELLS = {
     "member1.layer0.weights.memory.0.0": ("SB_RAM40_4K", {"RDATA": 3}),
     "m_axis_tuser_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 2, "Q": 7}),
 }
-OUTPUTS = ("O", "Q", "RDATA", "CO")
+OUTPUTS = ("O", "Q", "RDATA", "CO", "COUT", "Z")
 PORTS = {"clk": ("input", 5), "s_axis_tvalid": ("input", 8), "m_axis_tuser": ("output", 7)}
 
 
@@ -144,6 +144,16 @@ def test_a_carry_without_a_lut_takes_one(places):
     assert netlist.count(module(cells), family, places).lut == 2
     cells["voter.s_SB_LUT4_O"] = ("SB_LUT4", {"I1": 2, "I2": 3, "I3": 9, "O": 11})
     assert netlist.count(module(cells), family, places).lut == 2
+
+
+def test_what_nextpnr_adds_to_carry_chains(places):
+    """One where it starts, one where a LUT reads a carry, none for the last, which nobody reads."""
+    cells = {"voter.a": ("CCU2C", {"CIN": "0", "COUT": 20}),
+             "voter.b": ("CCU2C", {"CIN": 20, "COUT": 21}),
+             "voter.c": ("CCU2C", {"CIN": 21, "COUT": 22}), "port.d": ("LUT4", {"A": 21, "Z": 23})}
+    found = netlist.count(netlist.named(module(cells), places), devices.find("ecp5-12k").family,
+                          places)
+    assert (found.lut, found.carry) == (2 * (3 + 2) + 1, 2 * (3 + 2))
 
 
 def test_harness_has_four_pins_and_drives_every_input():
