@@ -62,6 +62,8 @@ class Family:
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
     placed : resources by the type of cells after placement, where that says more than the netlist
+    memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
+        :mod:`synthesis.script` knows how to make that faster
     chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
     """
@@ -76,6 +78,7 @@ class Family:
     has_logic_cells: bool = False
     placed: Mapping[str, str] = field(default_factory=dict)
     chain: str | None = None
+    memories: tuple[tuple[str, ...], str] | None = None
 
     def cost(self, kind: str) -> Cost | None:
         """Of a cell of this type; None for what takes nothing that is counted."""
@@ -136,7 +139,9 @@ _ECP5 = Family(
         "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET",
         "SRMODE": "LSR_OVER_CE"}), ("CLK", "DI", "Q")),
         ("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C")
+    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
+    memories=(("lattice/lutrams_trellis.txt", "lattice/brams_16kd.txt"),
+              "lattice/brams_map_16kd.v"))
 
 
 def _ice40(device: str) -> Family:

@@ -24,10 +24,11 @@ from benn_fpga.synthesis.harness import around
 from benn_fpga.synthesis.places import Places
 from benn_fpga.synthesis.toolchain import ToolFailed
 
-__all__ = ["FOLDER", "Synthesis", "run"]
+__all__ = ["FOLDER", "Synthesis", "mapped", "run"]
 
 FOLDER = "synth"
 _REPORT, _NETLIST, _VERILOG, _PICTURE = "report.json", "netlist.json", "netlist.v", "floorplan.svg"
+_MODEL = "simulation.v"
 _YOSYS, _NEXTPNR = "yosys", "nextpnr"
 
 
@@ -123,6 +124,20 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
         return work.result(clock)
 
 
+def mapped(design, device, *, bar):
+    """Path of the Verilog of what Yosys has made of a design for a device, with its cells replaced
+    by their models: what can be simulated instead of the design."""
+    device = devices.find(device)
+    if not device.family.models:
+        raise BennError(f"{device.name} has no cells that could be simulated; take another device")
+    place = design.directory / FOLDER / device.name
+    check_folder(place)
+    with alone(place):
+        work = _Work(design, device, place, bar, False)
+        work.synthesise()
+        return work.model()
+
+
 class _Work:
     """The steps of one run, and what is known after each."""
 
@@ -183,10 +198,11 @@ class _Work:
             return
         self._forget(_YOSYS, _NETLIST, _VERILOG)
         self._forget(_NEXTPNR, _PICTURE, f"{_NEXTPNR}.log")
+        self._forget("models", _MODEL)
         with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, found):
             text = self._design.verilog.read_text()
             (work / "design.v").write_text(modules.bordered(text, TOP, self._places))
-            (work / "run.ys").write_text(script.script(family, work))
+            (work / "run.ys").write_text(script.script(family, tool, work))
             # Without -q, what goes to stdout may lack its end.
             tool.run(["-q", "-l", "whole.log", "-s", "run.ys"], work, self._log(_YOSYS),
                      work / "whole.log")
@@ -208,6 +224,21 @@ class _Work:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ToolFailed(f"{step} ended without a result that can be read "
                              f"({type(error).__name__}); see {self._log(step)}") from None
+
+    def model(self):
+        path, tool = self._place / _MODEL, toolchain.yosys()
+        key = _key(self._report[_YOSYS]["key"], _MODEL)
+        if not self._is_done("models", key, _MODEL):
+            self._forget("models", _MODEL)
+            self._write()
+            with self._step("models", key, f"models of {self._device.name}") as (work, _):
+                shutil.copy(self._place / _VERILOG, work)
+                (work / "run.ys").write_text(script.simulation(self._device.family))
+                tool.run(["-q", "-s", "run.ys"], work, self._log("models"))
+                with self._readable("models"):
+                    os.replace(work / _MODEL, path)
+            self._log("models").unlink()
+        return path
 
     @property
     def _used(self):
