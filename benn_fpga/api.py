@@ -572,7 +572,7 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
              frames: int | None = None, only: Sequence[int] | None = None, split: str = "test",
              data_dir: str | Path | None = None, layers: bool = False,
              waves: str | Path | None = None, keep: bool = False, force: bool = False,
-             progress: Progress = None) -> "Simulation":
+             netlist: str | None = None, progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -585,10 +585,13 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
+    netlist : a device: run what Yosys makes of the design for it, not the design itself
     progress : as in :func:`benn_fpga.progress.bar`
     """
     if frames is not None and only is not None:
         raise BennError("`frames` takes the first and `only` chosen frames; give one of them")
+    if netlist is not None and layers:
+        raise BennError("a `netlist` has no layers to compare; leave out `layers`")
     with _extra("sim"):
         from benn_fpga.sim import harness
     if not isinstance(design, designs.Design):
@@ -603,8 +606,12 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     if only is not None:
         chosen = _chosen(only, len(x))
         x, y = x[chosen], None if y is None else y[chosen]
+    mapped = None
+    if netlist is not None:
+        from benn_fpga.synthesis import flow
+        mapped = flow.mapped(design, netlist, bar=lambda text, total: bar(text, total, progress))
     result = harness.simulate(design, x, y, numbers=only, layers=layers, waves=waves, keep=keep,
-                              force=force,
+                              force=force, netlist=mapped,
                               bar=lambda text, total: bar(text, total, progress))
     return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale)
 

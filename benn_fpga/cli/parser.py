@@ -349,6 +349,8 @@ def build():
                         help="use these frames of the part, counted from 0: 17,42,100-120")
     sub.add_argument("--layers", action="store_true",
                      help="compare what every layer gives, not only the answers")
+    sub.add_argument("--netlist", metavar="DEVICE",
+                     help="run what synthesis makes of the design for this device (see synth)")
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
     sub.add_argument("--keep", action="store_true",
                      help="leave log, inputs and answers in DIR/sim/run")

@@ -383,11 +383,11 @@ def simulate(args):
     args.dataset = args.dataset or args.source
     result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
                           split=args.split, data_dir=args.data_dir, layers=args.layers,
-                          waves=args.waves, keep=args.keep, force=args.force,
+                          waves=args.waves, keep=args.keep, force=args.force, netlist=args.netlist,
                           progress=_progress(args))
     title = f"{args.design} on {args.split} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
-                    "waves": args.waves, **asdict(result)},
+                    "waves": args.waves, "netlist": args.netlist, **asdict(result)},
                    tables.simulation(title, result, args.layers), result.failure,
                    _other_data(args, result))
 
