@@ -64,6 +64,7 @@ class Family:
     placed : resources by the type of cells after placement, where that says more than the netlist
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
+    caution : what to keep in mind of its clock
     chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
     """
@@ -77,6 +78,7 @@ class Family:
     harness: Harness | None = None
     has_logic_cells: bool = False
     placed: Mapping[str, str] = field(default_factory=dict)
+    caution: str = ""
     chain: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
 
@@ -176,7 +178,8 @@ def _gowin(family: str) -> Family:
         },
         block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
         harness=Harness(("DFF", MappingProxyType({}), ("CLK", "D", "Q")),
-                        ("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")))
+                        ("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
 _XC7 = Family(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benn_fpga import devices
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, warn
 from benn_fpga.output import alone, check_folder, new_folder, write_atomically
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.synthesis import floorplan, modules, netlist, script, timing, toolchain
@@ -121,6 +121,8 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
         work.synthesise()
         if pnr and not work.missing:
             work.place_and_route(seed, clock)
+            if device.family.caution:
+                warn(device.family.caution)
         return work.result(clock)
 
 

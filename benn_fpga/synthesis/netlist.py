@@ -9,6 +9,7 @@ from benn_fpga.synthesis.places import HARNESS, Place
 
 __all__ = ["Count", "count", "named", "placed", "read"]
 
+_NOTHING = "x"  # what an output drives that is not connected
 _COUNTED = ("lut", "carry", "ff", "bram", "dsp")
 
 
@@ -62,7 +63,7 @@ def named(module, places):
     read = _readers(module)
     for cell in module["cells"].values():
         if "COUT" in cell["connections"] and not read[cell["connections"]["COUT"][0]]:
-            del cell["connections"]["COUT"]
+            cell["connections"]["COUT"] = [_NOTHING]
     inside = {}
     for name, net in module["netnames"].items():
         if places.of(name).node is not None:
@@ -125,10 +126,11 @@ def placed(module, family):
 
 
 def _readers(module):
-    """How many inputs of cells and outputs of the design read each bit."""
+    """How many inputs of cells and outputs of the design read each bit that is not a constant."""
     found = Counter(bit for cell in module["cells"].values()
                     for port, bits in cell["connections"].items()
-                    if cell["port_directions"].get(port) != "output" for bit in bits)
+                    if cell["port_directions"].get(port) != "output" for bit in bits
+                    if isinstance(bit, int))
     found.update(bit for port in module["ports"].values() if port["direction"] == "output"
                  for bit in port["bits"])
     return found
@@ -138,12 +140,12 @@ def _feeds(module, chain):
     """Names of cells of carry chains before or behind which nextpnr adds one."""
     cells = [(name, cell["connections"]) for name, cell in module["cells"].items()
              if cell["type"] == chain]
-    carries, read = {bits["COUT"][0] for _, bits in cells if "COUT" in bits}, _readers(module)
+    carries, read = {bits["COUT"][0] for _, bits in cells}, _readers(module)
     read.subtract(bits["CIN"][0] for _, bits in cells)
     for name, bits in cells:
-        if bits["CIN"][0] not in carries:
+        if bits["CIN"][0] not in carries:  # a constant, or what logic gives
             yield name
-        if "COUT" in bits and read[bits["COUT"][0]]:
+        if read[bits["COUT"][0]]:
             yield name
 
 

