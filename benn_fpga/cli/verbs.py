@@ -396,9 +396,8 @@ def synth(args):
     from benn_fpga import api
     result = api.synth(args.design, args.device, pnr=args.pnr, seed=args.seed, clock=args.clock,
                        force=args.force, progress=_progress(args))
-    note = f"{' and '.join(result.reused)}: done before, for the same Verilog, device and tools " \
-           f"(`force=True` does it again)".replace("`force=True`", "--force") \
-        if result.reused else None
+    note = (f"{' and '.join(result.reused)}: done before, for the same Verilog, device and tools; "
+            f"`force=True` does it again") if result.reused else None
     return Outcome({"design": args.design, **asdict(result), "failure": result.failure},
                    tables.synthesis(args.design, result), result.failure, note)
 

@@ -243,9 +243,14 @@ class _Work:
         return path
 
     @property
+    def _placed(self):
+        """What nextpnr found in this run, or had found; nothing if it was not asked for."""
+        return self._report[_NEXTPNR] if _NEXTPNR in self._steps else {}
+
+    @property
     def _used(self):
-        placed = self._report.get(_NEXTPNR, {}).get("used", {})
-        return {**{name: self._report[_YOSYS][name] for name in devices.RESOURCES}, **placed}
+        return {**{name: self._report[_YOSYS][name] for name in devices.RESOURCES},
+                **self._placed.get("used", {})}
 
     @property
     def missing(self):
@@ -309,9 +314,7 @@ class _Work:
 
     def result(self, clock):
         counted, lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
-        placed = self._report[_NEXTPNR] if _NEXTPNR in self._steps else {}
-        if not placed:
-            self._report.pop(_NEXTPNR, None)
+        placed = self._placed
         used, there = self._used, dict(self._device.resources)
         names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
                                                                          _PICTURE)}
