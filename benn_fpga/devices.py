@@ -102,7 +102,7 @@ class Device:
     resources : how many there are, by the names of RESOURCES; empty if it is only counted
     arguments : of nextpnr
     clock : target in MHz for placement if none is given: what good designs reach on it
-    memory : megabytes that nextpnr takes for an empty design, and for 1,000 LUTs more, as measured
+    memory : megabytes that nextpnr takes at first (measured, rounded up), and for 1,000 LUTs more
     pins : of the ports of the harness, where nextpnr does not choose them itself
     """
 
@@ -211,27 +211,27 @@ _GENERIC = Family(
 
 def _ecp5_of(size: str, text: str, lut: int, bram: int, dsp: int, memory: int) -> Device:
     return Device(f"ecp5-{size}", _ECP5, text, {"lut": lut, "ff": lut, "bram": bram, "dsp": dsp},
-                  (f"--{size}", "--package", "CABGA381", "--speed", "6"), 100, (memory, 25))
+                  (f"--{size}", "--package", "CABGA381", "--speed", "6"), 100, (memory, 30))
 
 
 # With the parts that boards carry, in their slowest speed; resources as nextpnr counts them.
 DEVICES = {device.name: device for device in (
-    _ecp5_of("12k", "Lattice ECP5 LFE5U-12F, speed 6; the die of the 25F", 24288, 56, 28, 500),
-    _ecp5_of("25k", "Lattice ECP5 LFE5U-25F, speed 6", 24288, 56, 28, 500),
-    _ecp5_of("45k", "Lattice ECP5 LFE5U-45F, speed 6", 43848, 108, 72, 700),
-    _ecp5_of("85k", "Lattice ECP5 LFE5U-85F, speed 6", 83640, 208, 156, 1000),
+    _ecp5_of("12k", "Lattice ECP5 LFE5U-12F, speed 6; the die of the 25F", 24288, 56, 28, 300),
+    _ecp5_of("25k", "Lattice ECP5 LFE5U-25F, speed 6", 24288, 56, 28, 300),
+    _ecp5_of("45k", "Lattice ECP5 LFE5U-45F, speed 6", 43848, 108, 72, 350),
+    _ecp5_of("85k", "Lattice ECP5 LFE5U-85F, speed 6", 83640, 208, 156, 450),
     Device("ice40-hx8k", _ice40("hx"), "Lattice iCE40 HX8K",
-           {"logic_cells": 7680, "bram": 32}, ("--hx8k", "--package", "ct256"), 60, (400, 25)),
+           {"logic_cells": 7680, "bram": 32}, ("--hx8k", "--package", "ct256"), 60, (300, 30)),
     Device("ice40-up5k", _ice40("u"), "Lattice iCE40 UltraPlus 5K",
            {"logic_cells": 5280, "bram": 30, "dsp": 8}, ("--up5k", "--package", "sg48"), 24,
-           (400, 25)),
+           (300, 30)),
     Device("gowin-gw1n-9", _gowin("gw1n"), "Gowin GW1NR-9C C6/I5, as on the Tang Nano 9K",
            {"lut": 8640, "ff": 6480, "bram": 26},
-           ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"), 60, (400, 25),
+           ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"), 60, (300, 30),
            {"clk": "52", "rst": "3", "shift_in": "4", "parity": "10"}),
     Device("gowin-gw2a-18", _gowin("gw2a"), "Gowin GW2A-18 C8/I7, as on the Tang Primer 20K",
            {"lut": 20736, "ff": 15552, "bram": 46},
-           ("--device", "GW2A-LV18PG256C8/I7", "--vopt", "family=GW2A-18"), 100, (400, 25),
+           ("--device", "GW2A-LV18PG256C8/I7", "--vopt", "family=GW2A-18"), 100, (300, 30),
            {"clk": "H11", "rst": "T10", "shift_in": "A13", "parity": "C13"}),
     Device("xc7", _XC7, "Xilinx 7 series, counted only; a RAMB36 is two block RAMs"),
     Device("generic-lut6", _GENERIC, "LUTs of six inputs and no carry chains, counted only"),

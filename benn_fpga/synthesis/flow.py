@@ -96,11 +96,11 @@ class Synthesis:
                     f"it needs {self.available[name] + more:,} {devices.RESOURCES[name]} of "
                     f"{self.available[name]:,}, {more:,} ({more / self.available[name]:.0%}) too "
                     f"many" for name, more in self.missing.items()),
-                "take a larger device, or generate it with fewer --lanes or with --parallel 1"])
+                "take a larger device, or generate it with fewer lanes or members in parallel"])
         if self.clock_met is False:
-            return (f"the design reaches {self.fmax_mhz:g} MHz, not the {self.clock_mhz:g} MHz of "
-                    f"--clock; the critical path is from {self.critical_path['from']} to "
-                    f"{self.critical_path['to']}")
+            return (f"the design reaches {self.fmax_mhz:g} MHz, not the {self.clock_mhz:g} MHz "
+                    f"that were asked for; the critical path is from {self.critical_path['from']} "
+                    f"to {self.critical_path['to']}")
         return None
 
 
