@@ -4,7 +4,7 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 __all__ = ["BennError", "BennWarning", "__version__", "eval", "generate", "load", "predict",
-           "search", "simulate", "train"]
+           "search", "simulate", "synth", "train"]
 
 # After a non-editable install, `python -m benn_fpga` in a checkout finds this folder first; its
 # siblings hw, sim and sw then lie beside it, not inside it.

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from benn_fpga.sw.report import Report
     from benn_fpga.sw.search import Found, Limit
     from benn_fpga.sw.train import Trained
+    from benn_fpga.synthesis.flow import Synthesis
 
 __all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
            "cross_validate", "eval", "experiment", "fastest", "forget_search", "generate", "load",
-           "measure", "pick", "predict", "search", "simulate", "train"]
+           "measure", "pick", "predict", "search", "simulate", "synth", "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -614,7 +615,8 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
              frames: int | None = None, only: Sequence[int] | None = None, split: str = "test",
              data_dir: str | Path | None = None, layers: bool = False,
              protocol: bool = False, waves: str | Path | None = None, keep: bool = False,
-             force: bool = False, progress: Progress = None) -> "Simulation":
+             force: bool = False, netlist: str | None = None,
+             progress: Progress = None) -> "Simulation":
     """Stream frames of ``dataset`` through a design in Verilator; return the Simulation.
 
     Parameters
@@ -630,10 +632,13 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
+    netlist : a device: run what Yosys makes of the design for it, not the design itself
     progress : as in :func:`benn_fpga.progress.bar`
     """
     if frames is not None and only is not None:
         raise BennError("`frames` takes the first and `only` chosen frames; give one of them")
+    if netlist is not None and layers:
+        raise BennError("a `netlist` has no layers to compare; leave out `layers`")
     with _extra("sim"):
         from benn_fpga.sim import harness
         from benn_fpga.sim import protocol as streams
@@ -652,8 +657,12 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
     if only is not None:
         chosen = _chosen(only, len(x))
         x, y = x[chosen], None if y is None else y[chosen]
+    mapped = None
+    if netlist is not None:
+        from benn_fpga.synthesis import flow
+        mapped = flow.mapped(design, netlist, bar=lambda text, total: bar(text, total, progress))
     result = harness.simulate(design, x, y, numbers=only, layers=layers, waves=waves, keep=keep,
-                              force=force,
+                              force=force, netlist=mapped,
                               bar=lambda text, total: bar(text, total, progress))
     tests = None
     if protocol and result.failure is None:
@@ -661,3 +670,33 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
             tests = streams.check_protocol(design, x)
     return dataclasses.replace(result, same_data=same, scale=design.model.inputs.scale,
                                protocol_tests=tests)
+
+
+def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False, seed: int = 1,
+          clock: float | None = None, force: bool = False,
+          progress: Progress = None) -> "Synthesis":
+    """What a design takes of an FPGA and how fast it is there; returns the Synthesis.
+
+    Yosys maps it to the cells of the device and, with ``pnr``, nextpnr places and routes it.
+    Results and logs are in the folder synth/DEVICE of the design; what was done before is not done
+    again.
+
+    Parameters
+    ----------
+    design : a Design, or the folder of one
+    device : one of :data:`benn_fpga.devices.DEVICES`
+    pnr : place and route too, for the clock and the critical path
+    seed : of the placement
+    clock : MHz that it should reach
+    force : do again what was done before
+    progress : as in :func:`benn_fpga.progress.bar`
+    """
+    from benn_fpga import devices
+    from benn_fpga.synthesis import flow
+    devices.find(device)
+    if clock is not None and not pnr:
+        raise BennError("a `clock` is reached or not after routing; give `pnr` too")
+    if not isinstance(design, designs.Design):
+        design = designs.read(design)
+    return flow.run(design, device, pnr=pnr, seed=seed, clock=clock, force=force,
+                    bar=lambda text, total: bar(text, total, progress))

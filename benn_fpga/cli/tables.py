@@ -434,6 +434,59 @@ def simulation(title, result, layers):
     return [table(title, ("", ">measured", ">predicted"), rows)]
 
 
+def synthesis(title, result):
+    """Of a Synthesis."""
+    from benn_fpga.devices import RESOURCES
+
+    def used(name):
+        number = getattr(result, name)
+        return (RESOURCES[name], f"{number:,}",
+                f"{result.available[name]:,}" if name in result.available else "",
+                percent(result.utilisation[name]) if name in result.available else "")
+    names = [name for name in RESOURCES if getattr(result, name) is not None]
+    facts = [
+        ("XNOR lanes", f"{result.xnor_lanes:,}"),
+        ("LUTs per lane", f"{result.lut_per_lane:.2f}"),
+        ("flip-flops per lane", f"{result.ff_per_lane:.2f}"),
+        ("LUTs in carry chains", f"{result.carry:,}"),
+        *_routed(result),
+        *((f"{step}, seconds", f"{seconds:.1f}{', done before' * (step in result.reused)}")
+          for step, seconds in result.steps.items()),
+        *((step, tool) for step, tool in result.tools.items()),
+        *(("written to", file) for file in result.files.values()),
+    ]
+    shown = [
+        table(f"{title} on {result.device}", ("", ">used", ">of", ">share"), map(used, names)),
+        _taken("Nodes of the plan, in all engines", "node", result.nodes, "between nodes"),
+        _taken("Engines", "engine", result.members, "shared by all"),
+    ]
+    if result.critical_path:
+        shown.append(_critical_path(result.critical_path))
+    return [*shown, table("Synthesis", ("", ""), facts)]
+
+
+def _routed(result):
+    if not result.placed:
+        return []
+    wanted = f", {result.clock_mhz:g} asked for" if result.clock_met is not None else ""
+    return [("clock after routing, MHz", f"{result.fmax_mhz:.2f}{wanted}"),
+            ("seed of the placement", result.seed)]
+
+
+def _taken(title, key, rows, without):
+    return table(title, (key, ">LUTs", ">of them carry", ">flip-flops", ">block RAMs"),
+                 [(without if row[key] is None else row[key], f"{row['lut']:,}",
+                   f"{row['carry']:,}", f"{row['ff']:,}", row["bram"]) for row in rows])
+
+
+def _critical_path(path):
+    title = (f"Critical path, {path['delay_ns']:.1f} ns: from {path['from']} "
+             f"({path['from_signal']}) to {path['to']} ({path['to_signal']})")
+    return table(title, ("through", ">logic levels", ">logic, ns", ">routing, ns"),
+                 [(part["node"], part["levels"], f"{part['logic_ns']:.2f}",
+                   f"{part['routing_ns']:.2f}") for part in path["segments"]])
+
+
 def doctor(tools, commands):
     return [
         table("Tools", ("", "found", "version", "to do"),

@@ -392,12 +392,22 @@ def simulate(args):
     result = api.simulate(args.design, args.dataset, frames=args.frames, only=args.only,
                           split=args.split, data_dir=args.data_dir, layers=args.layers,
                           protocol=args.protocol, waves=args.waves, keep=args.keep,
-                          force=args.force, progress=_progress(args))
+                          force=args.force, netlist=args.netlist, progress=_progress(args))
     title = f"{args.design} on {PARTS[args.split]} frames of {args.dataset}"
     return Outcome({"design": args.design, "dataset": args.dataset, "split": args.split,
-                    "waves": args.waves, **asdict(result)},
+                    "waves": args.waves, "netlist": args.netlist, **asdict(result)},
                    tables.simulation(title, result, args.layers), result.failure,
                    _other_data(args, result))
+
+
+def synth(args):
+    from benn_fpga import api
+    result = api.synth(args.design, args.device, pnr=args.pnr, seed=args.seed, clock=args.clock,
+                       force=args.force, progress=_progress(args))
+    note = (f"{' and '.join(result.reused)}: done before, for the same Verilog, device and tools; "
+            f"`force=True` does it again") if result.reused else None
+    return Outcome({"design": args.design, **asdict(result), "failure": result.failure},
+                   tables.synthesis(args.design, result), result.failure, note)
 
 
 def doctor(args):
@@ -416,4 +426,4 @@ def doctor(args):
 
 VERBS = {"train": train, "search": search, "experiment": experiment, "info": info,
          "eval": evaluate, "predict": predict, "pick": pick, "generate": generate,
-         "simulate": simulate, "doctor": doctor}
+         "simulate": simulate, "synth": synth, "doctor": doctor}

@@ -13,7 +13,8 @@ import designs
 import draw
 from benn_fpga import api, cli
 from benn_fpga.errors import BennError, Mismatch
-from benn_fpga.sim import build, harness
+from benn_fpga.plan.manifest import TOP
+from benn_fpga.sim import build, harness, verilator
 from benn_fpga.sim.protocol import check_protocol
 
 pytestmark = [pytest.mark.sim, pytest.mark.xdist_group("verilog")]
@@ -40,6 +41,17 @@ def test_every_answer_and_every_cycle(made, name):
     result = harness.simulate(made(name), frames(made(name), 60))
     result.check()
     assert (result.frames, result.mismatches) == (60, 0)
+
+
+@pytest.mark.parametrize("name", sorted(designs.CASES))
+def test_lint_is_clean(made, name):
+    """But for the rules that signals.vlt waives, each for a reason."""
+    found = verilator.find()
+    done = subprocess.run(
+        ["verilator", "--lint-only", "-Wall", "--top-module", TOP, build._SIGNALS,
+         made(name).verilog], env={**os.environ, **found.environment}, capture_output=True,
+        text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", sorted(designs.CASES))

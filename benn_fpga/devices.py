@@ -1,0 +1,245 @@
+"""FPGAs: what is on each of them, and how the open tools are told to use it.
+
+One place for what is known of a part. Shapes of block RAMs are in plan/blocks.py; a family names
+its own there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from benn_fpga.errors import BennError
+
+__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "Harness", "find"]
+
+RESOURCES = {  # what is counted, and what it is called
+    "lut": "LUTs",
+    "ff": "flip-flops",
+    "bram": "block RAMs",
+    "dsp": "multipliers",
+    "logic_cells": "logic cells",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one cell of a netlist takes; ``carry`` are those LUTs that are part of carry chains."""
+
+    lut: int = 0
+    carry: int = 0
+    ff: int = 0
+    bram: int = 0
+    dsp: int = 0
+
+
+@dataclass(frozen=True)
+class Harness:
+    """Cells for registers around a design, so that it can be placed without a pin for each port.
+
+    Each is its type, its parameters, and its ports in the order in which :mod:`synthesis.harness`
+    connects them.
+    """
+
+    register: tuple[str, Mapping[str, str], tuple[str, str, str]]  # clock, input, output
+    xor: tuple[str, str, tuple[str, str, str, str, str]]  # type, parameter of the table; inputs, o
+    buffers: tuple[str, str] | None = None  # of input and output pins, if a netlist must have them
+
+
+@dataclass(frozen=True)
+class Family:
+    """Devices that are synthesised alike.
+
+    Members
+    -------
+    name : as in tables
+    command : of Yosys, which maps a design to the cells of the family
+    cells : :class:`Cost` of each type of cell; a name that ends in * stands for all that begin so
+    block : name of its block RAM in plan.blocks.BLOCKS
+    models : files of Yosys with the cells as Verilog, for simulation of a netlist
+    nextpnr : which nextpnr places it; None if it is only counted
+    harness : None if it is only counted
+    has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
+    placed : resources by the type of cells after placement, where that says more than the netlist
+    memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
+        :mod:`synthesis.script` knows how to make that faster
+    caution : what to keep in mind of its clock
+    chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
+        starts, and one where other logic reads a carry
+    """
+
+    name: str
+    command: str
+    cells: Mapping[str, Cost]
+    block: str
+    models: tuple[str, ...]
+    nextpnr: str | None = None
+    harness: Harness | None = None
+    has_logic_cells: bool = False
+    placed: Mapping[str, str] = field(default_factory=dict)
+    caution: str = ""
+    chain: str | None = None
+    memories: tuple[tuple[str, ...], str] | None = None
+
+    def cost(self, kind: str) -> Cost | None:
+        """Of a cell of this type; None for what takes nothing that is counted."""
+        if kind in self.cells:
+            return self.cells[kind]
+        return next((cost for name, cost in self.cells.items()
+                     if name.endswith("*") and kind.startswith(name[:-1])), None)
+
+
+@dataclass(frozen=True)
+class Device:
+    """An FPGA, or a way to count.
+
+    Members
+    -------
+    name : on the command line
+    family : its :class:`Family`
+    text : what it is
+    resources : how many there are, by the names of RESOURCES; empty if it is only counted
+    arguments : of nextpnr
+    clock : target in MHz for placement if none is given: what good designs reach on it
+    memory : megabytes that nextpnr takes at first (measured, rounded up), and for 1,000 LUTs more
+    pins : of the ports of the harness, where nextpnr does not choose them itself
+    """
+
+    name: str
+    family: Family
+    text: str
+    resources: Mapping[str, int] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    clock: float = 100.0
+    memory: tuple[int, int] = (0, 0)
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+    def need(self, luts: int) -> int:
+        """Megabytes that nextpnr will take for so many LUTs."""
+        return self.memory[0] + self.memory[1] * luts // 1000
+
+
+_LUT, _FF, _BRAM, _DSP = Cost(lut=1), Cost(ff=1), Cost(bram=1), Cost(dsp=1)
+
+# No family uses multipliers by itself: a figure in LUTs is comparable only if it holds everything.
+# Wide multiplexers of LUTs (PFUMX, MUX2_LUT5, MUXF7) double the LUTs of what they select.
+_ECP5 = Family(
+    "ECP5", "synth_ecp5 -nowidelut -nodsp",
+    {
+        "LUT4": _LUT,
+        "CCU2C": Cost(lut=2, carry=2),
+        "TRELLIS_DPR16X4": Cost(lut=6),  # four that are read, and two places of the write port
+        "TRELLIS_FF": _FF,
+        "DP16KD": _BRAM,
+        "PDPW16KD": _BRAM,
+        "MULT18X18D": _DSP,
+    },
+    block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), nextpnr="ecp5",
+    # A string of digits ends in a space, or it would be a number.
+    harness=Harness(("TRELLIS_FF", MappingProxyType({
+        "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET",
+        "SRMODE": "LSR_OVER_CE"}), ("CLK", "DI", "Q")),
+        ("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
+    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
+    memories=(("lattice/lutrams_trellis.txt", "lattice/brams_16kd.txt"),
+              "lattice/brams_map_16kd.v"))
+
+
+def _ice40(device: str) -> Family:
+    return Family(
+        "iCE40", f"synth_ice40 -device {device}",
+        {
+            "SB_LUT4": _LUT,
+            "SB_CARRY": Cost(carry=1),  # lies in the logic cell of the LUT that takes its input
+            "SB_DFF*": _FF,
+            "SB_RAM40_4K*": _BRAM,
+            "SB_MAC16": _DSP,
+        },
+        block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
+        harness=Harness(("SB_DFF", MappingProxyType({}), ("C", "D", "Q")),
+                        ("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
+        has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"})
+
+
+def _gowin(family: str) -> Family:
+    return Family(
+        "Gowin", f"synth_gowin -family {family} -nowidelut -nodsp -noiopads",
+        {
+            **{f"LUT{n}": _LUT for n in (1, 2, 3, 4)},
+            "ALU": Cost(lut=1, carry=1),
+            "RAM16SDP1": _LUT,
+            "RAM16SDP2": Cost(lut=2),
+            "RAM16SDP4": Cost(lut=4),
+            "DFF*": _FF,
+            "SP": _BRAM, "SPX9": _BRAM, "SDPB": _BRAM, "SDPX9B": _BRAM, "DPB": _BRAM,
+            "DPX9B": _BRAM, "pROM": _BRAM, "pROMX9": _BRAM,
+            "MULT*": _DSP,
+        },
+        block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
+        harness=Harness(("DFF", MappingProxyType({}), ("CLK", "D", "Q")),
+                        ("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
+
+
+_XC7 = Family(
+    "7 series", "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -nodsp",
+    {
+        **{f"LUT{n}": _LUT for n in range(1, 7)},
+        "INV": _LUT,
+        "CARRY4": Cost(carry=4),  # beside the LUTs that feed it
+        "RAM32M": Cost(lut=4), "RAM64M": Cost(lut=4), "RAM32X1D": Cost(lut=2),
+        "RAM64X1D": Cost(lut=2), "RAM128X1D": Cost(lut=4), "RAM32X1S": _LUT, "RAM64X1S": _LUT,
+        "SRL16E": _LUT, "SRLC32E": _LUT,
+        "FDCE*": _FF, "FDPE*": _FF, "FDRE*": _FF, "FDSE*": _FF,
+        "RAMB18E1": _BRAM,
+        "RAMB36E1": Cost(bram=2),
+        "DSP48E1": _DSP,
+    },
+    block="18k", models=("+/xilinx/cells_sim.v",))
+
+_GENERIC = Family(
+    "LUT6", "generic",
+    {
+        "$lut": _LUT,
+        "$_DFF*": _FF, "$_SDFF*": _FF,
+        "$__BENN_BLOCK_": _BRAM,
+        "$__BENN_LUTRAM_": _LUT,
+    },
+    block="18k", models=())
+
+
+def _ecp5_of(size: str, text: str, lut: int, bram: int, dsp: int, memory: int) -> Device:
+    return Device(f"ecp5-{size}", _ECP5, text, {"lut": lut, "ff": lut, "bram": bram, "dsp": dsp},
+                  (f"--{size}", "--package", "CABGA381", "--speed", "6"), 100, (memory, 30))
+
+
+# With the parts that boards carry, in their slowest speed; resources as nextpnr counts them.
+DEVICES = {device.name: device for device in (
+    _ecp5_of("12k", "Lattice ECP5 LFE5U-12F, speed 6; the die of the 25F", 24288, 56, 28, 300),
+    _ecp5_of("25k", "Lattice ECP5 LFE5U-25F, speed 6", 24288, 56, 28, 300),
+    _ecp5_of("45k", "Lattice ECP5 LFE5U-45F, speed 6", 43848, 108, 72, 350),
+    _ecp5_of("85k", "Lattice ECP5 LFE5U-85F, speed 6", 83640, 208, 156, 450),
+    Device("ice40-hx8k", _ice40("hx"), "Lattice iCE40 HX8K",
+           {"logic_cells": 7680, "bram": 32}, ("--hx8k", "--package", "ct256"), 60, (300, 30)),
+    Device("ice40-up5k", _ice40("u"), "Lattice iCE40 UltraPlus 5K",
+           {"logic_cells": 5280, "bram": 30, "dsp": 8}, ("--up5k", "--package", "sg48"), 24,
+           (300, 30)),
+    Device("gowin-gw1n-9", _gowin("gw1n"), "Gowin GW1NR-9C C6/I5, as on the Tang Nano 9K",
+           {"lut": 8640, "ff": 6480, "bram": 26},
+           ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"), 60, (300, 30),
+           {"clk": "52", "rst": "3", "shift_in": "4", "parity": "10"}),
+    Device("gowin-gw2a-18", _gowin("gw2a"), "Gowin GW2A-18 C8/I7, as on the Tang Primer 20K",
+           {"lut": 20736, "ff": 15552, "bram": 46},
+           ("--device", "GW2A-LV18PG256C8/I7", "--vopt", "family=GW2A-18"), 100, (300, 30),
+           {"clk": "H11", "rst": "T10", "shift_in": "A13", "parity": "C13"}),
+    Device("xc7", _XC7, "Xilinx 7 series, counted only; a RAMB36 is two block RAMs"),
+    Device("generic-lut6", _GENERIC, "LUTs of six inputs and no carry chains, counted only"),
+)}
+
+
+def find(name: str) -> Device:
+    """The device of this name; raise if there is none."""
+    if name not in DEVICES:
+        raise BennError(f"Device must be one of {', '.join(DEVICES)}, not {name!r}")
+    return DEVICES[name]

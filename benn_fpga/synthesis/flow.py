@@ -1,0 +1,351 @@
+"""A design through Yosys and nextpnr, step by step; steps that were done before are not repeated.
+
+Everything is in the folder synth/DEVICE of the design. A result appears by a rename, after those of
+an earlier run were removed; logs are written as tools speak, and stay.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from benn_fpga import devices
+from benn_fpga.errors import BennError, warn
+from benn_fpga.output import alone, check_folder, new_folder, write_atomically
+from benn_fpga.plan.manifest import TOP
+from benn_fpga.synthesis import floorplan, modules, netlist, script, timing, toolchain
+from benn_fpga.synthesis.harness import around
+from benn_fpga.synthesis.places import Places
+from benn_fpga.synthesis.toolchain import ToolFailed
+
+__all__ = ["FOLDER", "Synthesis", "mapped", "run"]
+
+FOLDER = "synth"
+_REPORT, _NETLIST, _VERILOG, _PICTURE = "report.json", "netlist.json", "netlist.v", "floorplan.svg"
+_MODEL = "simulation.v"
+_YOSYS, _NEXTPNR = "yosys", "nextpnr"
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a design takes of a device, and how fast it is there.
+
+    Members
+    -------
+    device : name of it
+    xnor_lanes : of the design
+    lut : LUTs of all uses: logic, carry, distributed RAM
+    carry : those of them in carry chains
+    ff, bram, dsp : flip-flops, block RAMs, multipliers
+    logic_cells : of iCE40, None elsewhere
+    lut_per_lane, ff_per_lane : the same by XNOR lanes
+    available, utilisation : of each resource how many there are, and the used share; empty for
+        devices that are only counted
+    missing : how many of a resource are lacking, for those that are
+    nodes, members : what each node of the plan takes, in all its engines; what each engine takes
+    cells : how many of each type are in the netlist
+    placed : whether it was placed and routed; what follows is None if not
+    fmax_mhz, critical_path : after routing; of the path the nodes that it goes through
+    clock_mhz, seed : target of placement, and its seed
+    clock_met : whether the clock that was asked for is reached, None if none was
+    tools : with their versions
+    files : what is kept
+    steps : seconds that each tool took
+    reused : tools whose results are of an earlier run
+    """
+
+    device: str
+    xnor_lanes: int
+    lut: int
+    carry: int
+    ff: int
+    bram: int
+    dsp: int
+    logic_cells: int | None
+    lut_per_lane: float
+    ff_per_lane: float
+    available: dict[str, int]
+    utilisation: dict[str, float]
+    missing: dict[str, int]
+    nodes: list[dict[str, Any]]
+    members: list[dict[str, Any]]
+    cells: dict[str, int]
+    placed: bool = False
+    fmax_mhz: float | None = None
+    critical_path: dict[str, Any] | None = None
+    clock_mhz: float | None = None
+    clock_met: bool | None = None
+    seed: int | None = None
+    tools: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    steps: dict[str, float] = field(default_factory=dict)
+    reused: list[str] = field(default_factory=list)
+
+    @property
+    def failure(self):
+        """Why the answer is no, or None."""
+        if self.missing:
+            return "; ".join([
+                f"the design does not fit {self.device}: " + ", ".join(
+                    f"it needs {self.available[name] + more:,} {devices.RESOURCES[name]} of "
+                    f"{self.available[name]:,}, {more:,} ({more / self.available[name]:.0%}) too "
+                    f"many" for name, more in self.missing.items()),
+                "take a larger device, or generate it with fewer lanes or members in parallel"])
+        if self.clock_met is False:
+            return (f"the design reaches {self.fmax_mhz:g} MHz, not the {self.clock_mhz:g} MHz "
+                    f"that were asked for; the critical path is from {self.critical_path['from']} "
+                    f"to {self.critical_path['to']}")
+        return None
+
+
+def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
+    """Synthesise a :class:`~benn_fpga.plan.folder.Design` for a device; place and route it with
+    ``pnr``. Returns a :class:`Synthesis`.
+
+    ``bar`` shows a step, as :func:`benn_fpga.progress.bar`.
+    """
+    device = devices.find(device)
+    if pnr and device.family.nextpnr is None:
+        raise BennError(f"{device.name} is only counted: there is no open tool that places it; "
+                        f"leave out `pnr`, or take another device")
+    place = design.directory / FOLDER / device.name
+    check_folder(place)
+    with alone(place):
+        work = _Work(design, device, place, bar, force)
+        work.synthesise()
+        if pnr and not work.missing:
+            work.place_and_route(seed, clock)
+            if device.family.caution:
+                warn(device.family.caution)
+        return work.result(clock)
+
+
+def mapped(design, device, *, bar):
+    """Path of the Verilog of what Yosys has made of a design for a device, with its cells replaced
+    by their models: what can be simulated instead of the design."""
+    device = devices.find(device)
+    if not device.family.models:
+        raise BennError(f"{device.name} has no cells that could be simulated; take another device")
+    place = design.directory / FOLDER / device.name
+    check_folder(place)
+    with alone(place):
+        work = _Work(design, device, place, bar, False)
+        work.synthesise()
+        return work.model()
+
+
+class _Work:
+    """The steps of one run, and what is known after each."""
+
+    def __init__(self, design, device, place, bar, force):
+        self._design, self._device, self._place = design, device, place
+        self._bar, self._force = bar, force
+        self._places = Places(design.manifest)
+        self._report = self._read()
+        self._tools, self._steps, self._reused = {}, {}, []
+
+    def _read(self):
+        try:
+            found = json.loads((self._place / _REPORT).read_bytes())
+            return found if isinstance(found, dict) else {}
+        except (OSError, ValueError, RecursionError):
+            return {}
+
+    def _write(self):
+        text = json.dumps(self._report, indent=2) + "\n"
+        write_atomically(self._place / _REPORT, text.encode(), force=True)
+
+    def _forget(self, step, *names):
+        """Remove a result, so that none is there whose step has failed."""
+        self._report.pop(step, None)
+        for name in (_REPORT, *names):
+            (self._place / name).unlink(missing_ok=True)
+
+    def _is_done(self, step, key, *names):
+        done = not self._force and self._report.get(step, {}).get("key") == key and \
+            all((self._place / name).is_file() for name in names)
+        if done:
+            self._reused.append(step)
+            self._steps[step] = self._report[step]["seconds"]
+        return done
+
+    @contextmanager
+    def _step(self, step, key, text):
+        """Run a tool in a folder that is removed; all that is kept must be moved out of it."""
+        start, work = time.monotonic(), new_folder(self._place, ".run.")
+        found = {"key": key}
+        try:
+            with self._bar(text, None):
+                yield work, found
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        self._steps[step] = found["seconds"] = round(time.monotonic() - start, 1)
+        self._report[step] = found
+        self._write()
+
+    def _log(self, step):
+        return self._place / f"{step}.log"
+
+    def synthesise(self):
+        family, tool = self._device.family, toolchain.yosys()
+        self._tools[_YOSYS] = str(tool)
+        key = _key(self._design.manifest["verilog_sha256"], self._device.name, tool)
+        if self._is_done(_YOSYS, key, _NETLIST, _VERILOG):
+            return
+        self._forget(_YOSYS, _NETLIST, _VERILOG)
+        self._forget(_NEXTPNR, _PICTURE, f"{_NEXTPNR}.log")
+        self._forget("models", _MODEL)
+        with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, found):
+            text = self._design.verilog.read_text()
+            (work / "design.v").write_text(modules.bordered(text, TOP, self._places))
+            (work / "run.ys").write_text(script.script(family, tool, work))
+            # Without -q, what goes to stdout may lack its end.
+            tool.run(["-q", "-l", "whole.log", "-s", "run.ys"], work, self._log(_YOSYS),
+                     work / "whole.log")
+            found |= self._counted(work / _NETLIST)
+            for name in (_NETLIST, _VERILOG):
+                os.replace(work / name, self._place / name)
+
+    def _counted(self, path):
+        with self._readable(_YOSYS):
+            module = netlist.named(netlist.read(path, TOP), self._places)
+            counted = netlist.count(module, self._device.family, self._places)
+        return {**counted.describe(), "nodes": counted.nodes(), "members": counted.engines()}
+
+    @contextmanager
+    def _readable(self, step):
+        """Turn what a wrong file leads to into words."""
+        try:
+            yield
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ToolFailed(f"{step} ended without a result that can be read "
+                             f"({type(error).__name__}); see {self._log(step)}") from None
+
+    def model(self):
+        path, tool = self._place / _MODEL, toolchain.yosys()
+        key = _key(self._report[_YOSYS]["key"], _MODEL)
+        if not self._is_done("models", key, _MODEL):
+            self._forget("models", _MODEL)
+            self._write()
+            with self._step("models", key, f"models of {self._device.name}") as (work, _):
+                shutil.copy(self._place / _VERILOG, work)
+                (work / "run.ys").write_text(script.simulation(self._device.family))
+                tool.run(["-q", "-s", "run.ys"], work, self._log("models"))
+                with self._readable("models"):
+                    os.replace(work / _MODEL, path)
+            self._log("models").unlink()
+        return path
+
+    @property
+    def _placed(self):
+        """What nextpnr found in this run, or had found; nothing if it was not asked for."""
+        return self._report[_NEXTPNR] if _NEXTPNR in self._steps else {}
+
+    @property
+    def _used(self):
+        return {**{name: self._report[_YOSYS][name] for name in devices.RESOURCES},
+                **self._placed.get("used", {})}
+
+    @property
+    def missing(self):
+        """How many are lacking, by resource."""
+        return {name: self._used[name] - there for name, there in self._device.resources.items()
+                if self._used[name] > there}
+
+    def place_and_route(self, seed, clock):
+        device, tool = self._device, toolchain.nextpnr(self._device.family.nextpnr)
+        self._tools[_NEXTPNR] = str(tool)
+        key = _key(self._report[_YOSYS]["key"], tool, seed, clock)
+        if self._is_done(_NEXTPNR, key, _PICTURE):
+            return
+        self._check_memory()
+        self._forget(_NEXTPNR, _PICTURE)
+        self._write()
+        with self._step(_NEXTPNR, key, f"placement on {device.name}") as (work, found):
+            self._surround(work / "pins.json")
+            arguments = [*device.arguments, "--json", "pins.json", "--report", "timing.json",
+                         "--write", "placed.json", "--seed", str(seed), "--freq",
+                         f"{clock or device.clock:g}", "--timing-allow-fail", *self._pins(work)]
+            tool.run(arguments, work, self._log(_NEXTPNR))
+            with self._readable(_NEXTPNR):
+                report = json.loads((work / "timing.json").read_bytes())
+                placed = netlist.read(work / "placed.json", TOP)
+                found |= {
+                    "fmax_mhz": timing.fmax(report),
+                    "critical_path": timing.critical_path(report, self._places),
+                    "utilisation": report["utilization"],
+                    "clock_mhz": clock or device.clock,
+                    "seed": seed,
+                    "used": netlist.placed(placed, device.family),
+                }
+                title = f"{self._design.directory.name} on {device.name}: " \
+                        f"{found['fmax_mhz']:g} MHz"
+                picture = floorplan.draw(placed, self._places, title)
+            write_atomically(self._place / _PICTURE, picture.encode(), force=True)
+
+    def _surround(self, path):
+        with self._readable(_YOSYS):
+            whole = json.loads((self._place / _NETLIST).read_bytes())
+            module = netlist.named(whole["modules"][TOP], self._places)
+            around(module, self._device.family.harness)
+        path.write_text(json.dumps(whole))
+
+    def _pins(self, work):
+        """How nextpnr is told which pins to take, or that any will do."""
+        if self._device.pins:
+            (work / "pins.cst").write_text("".join(
+                f'IO_LOC "{port}" {pin};\n' for port, pin in self._device.pins.items()))
+            return ["--vopt", "cst=pins.cst"]
+        return {"ice40": ["--pcf-allow-unconstrained"],
+                "ecp5": ["--lpf-allow-unconstrained"]}[self._device.family.nextpnr]
+
+    def _check_memory(self):
+        need, there = self._device.need(self._report[_YOSYS]["lut"]), toolchain.available_memory()
+        if there is not None and there < need:
+            raise BennError(f"placement on {self._device.name} will take about {need:,} MB of "
+                            f"memory, and {there:,} MB are free; close other programs, or take a "
+                            f"smaller device")
+
+    def result(self, clock):
+        counted, lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
+        placed = self._placed
+        used, there = self._used, dict(self._device.resources)
+        names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
+                                                                         _PICTURE)}
+        return Synthesis(
+            device=self._device.name,
+            xnor_lanes=lanes,
+            **used,
+            carry=counted["carry"],
+            lut_per_lane=round(used["lut"] / lanes, 3),
+            ff_per_lane=round(used["ff"] / lanes, 3),
+            available=there,
+            utilisation={name: round(used[name] / number, 4) for name, number in there.items()},
+            missing=self.missing,
+            nodes=counted["nodes"],
+            members=counted["members"],
+            cells=counted["cells"],
+            placed=bool(placed),
+            **{name: placed.get(name) for name in ("fmax_mhz", "critical_path", "clock_mhz",
+                                                   "seed")},
+            clock_met=None if clock is None or not placed else placed["fmax_mhz"] >= clock,
+            tools=self._tools,
+            files={name: str(self._place / name) for step in self._steps for name in names[step]},
+            steps=self._steps,
+            reused=self._reused)
+
+
+def _key(*parts):
+    """Hash of ``parts`` and of the code that makes results of them."""
+    found = hashlib.sha256("\n".join(map(str, parts)).encode())
+    for source in (*sorted(Path(__file__).parent.glob("*.*")), Path(devices.__file__)):
+        if source.suffix in (".py", ".txt"):
+            found.update(source.read_bytes())
+    found.update(metadata.version("benn_fpga").encode())
+    return found.hexdigest()

@@ -1,0 +1,168 @@
+"""What a mapped netlist takes: in all, by node of the plan, by engine."""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+
+from benn_fpga.devices import RESOURCES
+from benn_fpga.synthesis.places import HARNESS, Place
+
+__all__ = ["Count", "count", "named", "placed", "read"]
+
+_NOTHING = "x"  # what an output drives that is not connected
+_COUNTED = ("lut", "carry", "ff", "bram", "dsp")
+
+
+@dataclass
+class Count:
+    """What cells take: LUTs of all uses, those of them in carry chains, flip-flops, ..."""
+
+    lut: int = 0
+    carry: int = 0
+    ff: int = 0
+    bram: int = 0
+    dsp: int = 0
+    logic_cells: int | None = None
+    cells: dict[str, int] = field(default_factory=dict)
+    places: dict[Place, dict[str, int]] = field(default_factory=dict)
+
+    def describe(self):
+        return {**{name: getattr(self, name) for name in (*_COUNTED, *RESOURCES)},
+                "cells": self.cells}
+
+    def nodes(self):
+        """Of each node what it takes in all engines, of None what is between nodes."""
+        return _summed(self.places, "node", lambda place: place.node)
+
+    def engines(self):
+        """Of each engine what it takes, of None what all of them share."""
+        return _summed(self.places, "engine", lambda place: place.engine)
+
+
+def _summed(places, what, key):
+    found = {}
+    for place, numbers in places.items():
+        found.setdefault(key(place), Counter()).update(numbers)
+    return [{what: name, **{each: numbers[each] for each in _COUNTED}}
+            for name, numbers in sorted(found.items(), key=lambda item: (
+                item[0] is None, item[0]))]
+
+
+def read(path, top):
+    """The module ``top`` of a netlist that Yosys has written as JSON; that of nextpnr is alone."""
+    found = json.loads(path.read_bytes())["modules"]
+    return found[top] if len(found) > 1 else next(iter(found.values()))
+
+
+def named(module, places):
+    """``module`` with cells named by their node where only a wire outside is known by name, as with
+    registers that drive a port of the design; it is changed in place.
+
+    Carries that nobody reads are disconnected: nextpnr would lead them out of their chain.
+    """
+    read = _readers(module)
+    for cell in module["cells"].values():
+        if "COUT" in cell["connections"] and not read[cell["connections"]["COUT"][0]]:
+            cell["connections"]["COUT"] = [_NOTHING]
+    inside = {}
+    for name, net in module["netnames"].items():
+        if places.of(name).node is not None:
+            for bit in net["bits"]:
+                before = inside.get(bit)
+                if before is None or name.count(".") > before.count("."):
+                    inside[bit] = name
+    cells = {}
+    for name, cell in module["cells"].items():
+        if places.of(name).node is None:
+            driven = (bit for port, bits in cell["connections"].items()
+                      if cell["port_directions"].get(port) == "output" for bit in bits)
+            found = next((inside[bit] for bit in driven if bit in inside), None)
+            if found is not None:
+                name = f"{found.rpartition('.')[0]}.{name.lstrip('$').replace('.', '_')}"
+        cells[name] = cell
+    if len(cells) != len(module["cells"]):
+        raise ValueError("two cells have one name")
+    module["cells"] = cells
+    return module
+
+
+def count(module, family, places):
+    """The :class:`Count` of a netlist; :class:`~benn_fpga.synthesis.places.Places` names nodes."""
+    found, total, cells = {}, Counter(), Counter()
+    for name, cell in module["cells"].items():
+        cost = family.cost(cell["type"])
+        if cost is None:
+            continue
+        cells[cell["type"]] += 1
+        here = found.setdefault(places.of(name), Counter())
+        for what, number in asdict(cost).items():
+            total[what] += number
+            here[what] += number
+    for name in _feeds(module, family.chain):
+        for counted in (total, found[places.of(name)]):
+            counted.update(asdict(family.cells[family.chain]))
+    logic_cells = None
+    if family.has_logic_cells:
+        alone, packed = _logic_cells(module)
+        for name in alone:  # each takes a LUT that does nothing else
+            found[places.of(name)]["lut"] += 1
+            total["lut"] += 1
+        logic_cells = total["lut"] + total["ff"] - packed
+    return Count(**{name: total[name] for name in _COUNTED}, logic_cells=logic_cells,
+                 cells=dict(sorted(cells.items())),
+                 places={place: {name: here[name] for name in _COUNTED}
+                         for place, here in sorted(found.items(), key=lambda item: str(item[0]))})
+
+
+def placed(module, family):
+    """What a netlist that nextpnr has placed takes, by the names of RESOURCES that it says better
+    than the netlist before: it adds cells to carry chains and for constants."""
+    found = Counter()
+    for name, cell in module["cells"].items():
+        what = family.placed.get(cell["type"])
+        if what is not None and not name.startswith(f"{HARNESS}."):
+            found[what] += 1
+    return dict(found)
+
+
+def _readers(module):
+    """How many inputs of cells and outputs of the design read each bit that is not a constant."""
+    found = Counter(bit for cell in module["cells"].values()
+                    for port, bits in cell["connections"].items()
+                    if cell["port_directions"].get(port) != "output" for bit in bits
+                    if isinstance(bit, int))
+    found.update(bit for port in module["ports"].values() if port["direction"] == "output"
+                 for bit in port["bits"])
+    return found
+
+
+def _feeds(module, chain):
+    """Names of cells of carry chains before or behind which nextpnr adds one."""
+    cells = [(name, cell["connections"]) for name, cell in module["cells"].items()
+             if cell["type"] == chain]
+    carries, read = {bits["COUT"][0] for _, bits in cells}, _readers(module)
+    read.subtract(bits["CIN"][0] for _, bits in cells)
+    for name, bits in cells:
+        if bits["CIN"][0] not in carries:  # a constant, or what logic gives
+            yield name
+        if read[bits["COUT"][0]]:
+            yield name
+
+
+def _logic_cells(module):
+    """Of an iCE40 netlist: carries that share no cell with a LUT, and how many flip-flops share
+    one, as nextpnr packs them."""
+    luts, flops, carries, readers = {}, [], [], _readers(module)
+    for name, cell in module["cells"].items():
+        kind, bits = cell["type"], cell["connections"]
+        if kind == "SB_LUT4":
+            luts[bits["O"][0]] = bits
+        elif kind.startswith("SB_DFF"):
+            flops.append(bits)
+        elif kind == "SB_CARRY":
+            carries.append((name, bits))
+    packed = sum(bits["D"][0] in luts and readers[bits["D"][0]] == 1 for bits in flops)
+    shared = {(bits["I1"][0], bits["I2"][0], bits["I3"][0]) for bits in luts.values()}
+    alone = [name for name, bits in carries
+             if (bits["I0"][0], bits["I1"][0], bits["CI"][0]) not in shared]
+    return alone, packed

