@@ -1,11 +1,15 @@
-"""Hypothesis profiles, and a fault put into a module on request (see hw/test_mutations.py)."""
+"""Hypothesis profiles, a fault put into a module on request (see hw/test_mutations.py), and the
+order of tests."""
 
 import importlib.util
 import json
 import os
 import sys
 
+import pytest
 from hypothesis import settings
+
+import schedule
 
 settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("deep", deadline=None, max_examples=500, print_blob=True)
@@ -16,6 +20,15 @@ def pytest_configure(config):
     fault = os.environ.get("BENN_FAULT")
     if fault:
         _load_with_fault(*json.loads(fault))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return schedule.Scheduler(config, log) if config.option.dist == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items):
+    items[:] = schedule.in_order(items)
 
 
 def _load_with_fault(name, line, fault):

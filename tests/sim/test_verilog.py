@@ -16,7 +16,7 @@ from benn_fpga.errors import BennError, Mismatch
 from benn_fpga.sim import build, harness
 from benn_fpga.sim.protocol import check_protocol
 
-pytestmark = [pytest.mark.sim, pytest.mark.xdist_group("verilog")]
+pytestmark = pytest.mark.sim
 
 
 @pytest.fixture(scope="module")
