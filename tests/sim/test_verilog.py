@@ -13,6 +13,7 @@ import designs
 import draw
 from benn_fpga import api, cli
 from benn_fpga.errors import BennError, Mismatch
+from benn_fpga.plan.folder import write
 from benn_fpga.sim import build, harness
 from benn_fpga.sim.protocol import check_protocol
 
@@ -26,7 +27,7 @@ def made(tmp_path_factory):
 
     def get(name):
         if name not in found:
-            found[name] = designs.make(folder / name, *designs.case(name))
+            found[name] = write(folder / name, *designs.generated(name), designs.case(name)[0])
         return found[name]
     return get
 

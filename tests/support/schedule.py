@@ -4,9 +4,16 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["Scheduler", "in_order"]
 
-# Files whose tests share what takes long to make: one worker runs them all. pytest-xdist 3.8 has a
-# mark for that, xdist_group, which with pytest 9.2 is without effect.
-TOGETHER = ("tests/hw/test_block_ram.py", "tests/sim/test_verilog.py", "tests/sw/test_search.py")
+# Files whose tests share what takes long to make, and the name of what they share: one worker runs
+# them all. pytest-xdist 3.8 has a mark for that, xdist_group, which is without effect with pytest
+# 9.2.
+TOGETHER = {
+    "tests/hw/test_block_ram.py": "synthesis",
+    "tests/sim/test_verilog.py": "designs",
+    "tests/sim/test_memories.py": "designs",
+    "tests/hw/test_emit.py": "designs",
+    "tests/sw/test_search.py": "search",
+}
 
 # What takes long starts first, so that no worker is left alone with it in the end.
 FIRST = (*TOGETHER, "tests/test_walkthrough.py", "tests/sim/", "tests/hw/test_ensemble.py",
@@ -22,12 +29,11 @@ def in_order(items):
 
 
 class Scheduler(LoadScopeScheduling):
-    """Gives out tests one by one, in their order, but those of a file in `TOGETHER` at once."""
+    """Gives out tests one by one, in their order, but those that are `TOGETHER` at once."""
 
     def __init__(self, config, log=None):
         super().__init__(config, log)
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        return file if file in TOGETHER else nodeid
+        return TOGETHER.get(nodeid.partition("::")[0], nodeid)
