@@ -144,12 +144,12 @@ def train(dataset: str | Path, path: str | Path | None = None, *, limit: int | N
     with _extra("train"):
         from benn_fpga.sw import checkpoint
         from benn_fpga.sw import train as trainer
-    found = _loaded(dataset, data_dir, limit, progress, scale, label)
+    loaded = _loaded(dataset, data_dir, limit, progress, scale, label)
     try:
-        model = trainer.train(found, settings, workers=workers, progress=progress,
+        model = trainer.train(loaded, settings, workers=workers, progress=progress,
                               checkpoint=kept, resume=resume)
         if reject is not None:
-            model, _ = _rejecting(model, found.x_valid, found.y_valid, reject)
+            model, _ = _rejecting(model, loaded.x_valid, loaded.y_valid, reject)
     except KeyboardInterrupt:
         if kept is None or not os.path.exists(kept):
             raise
@@ -166,9 +166,9 @@ def _rejecting(model: Ensemble, x: np.ndarray, y: np.ndarray, wanted: float,
     """``model`` with the margin to reject by for a ``wanted`` error rate among answers to frames
     ``x``, or with none if that cannot be met; and what it rests on."""
     result = golden.run(model, x)
-    found = accuracy.rejection(result.margins, result.classes == y, wanted)
-    return replace(model, reject=found.margin if found.is_met else None,
-                   provenance={**model.provenance, "rejection": found.origin()}), found
+    rejection = accuracy.rejection(result.margins, result.classes == y, wanted)
+    return replace(model, reject=rejection.margin if rejection.is_met else None,
+                   provenance={**model.provenance, "rejection": rejection.origin()}), rejection
 
 
 def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
@@ -187,8 +187,8 @@ def cross_validate(dataset: str | Path, folds: int, *, limit: int | None = None,
         from benn_fpga.sw import data
         from benn_fpga.sw import train as trainer
     right = []
-    found = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
-    for part in data.folds(found, folds):
+    loaded = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
+    for part in data.folds(loaded, folds):
         model = trainer.train(part, settings, workers=workers, progress=progress)
         scores = golden.run(model, part.x_valid).scores
         counts, orders = analysis.right_by_any(model, scores, part.y_valid)
@@ -231,14 +231,14 @@ def search(dataset: str | Path, path: str | Path, *, max_bits: int | None = None
         from benn_fpga.sw import checkpoint, search
         from benn_fpga.sw import train as trainer
     most = _limit(search.Limit, max_bits, max_brams, bram)
-    found = _loaded(dataset, data_dir, limit, progress, scale, label)
+    loaded = _loaded(dataset, data_dir, limit, progress, scale, label)
     if not resume:
         checkpoint.Checkpoint(kept[1])  # raises if there is one
     try:
-        outcome = search.search(found, most, trials=trials, seconds=60 * time, seed=seed,
+        outcome = search.search(loaded, most, trials=trials, seconds=60 * time, seed=seed,
                                 epochs=epochs, checkpoint=kept[0], resume=resume, workers=workers,
                                 progress=progress)
-        model = trainer.train(found, outcome.settings, workers=workers, progress=progress,
+        model = trainer.train(loaded, outcome.settings, workers=workers, progress=progress,
                               checkpoint=kept[1], resume=resume)
     except KeyboardInterrupt:
         if not os.path.exists(kept[0]):
@@ -296,17 +296,17 @@ def _loaded(dataset: str | Path, data_dir: str | Path | None, limit: int | None,
     """What is trained on; a warning if most of the bits of its values are unused, and of how a
     table is taken."""
     from benn_fpga.sw import data
-    found = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
-    frames = len(found.x_train)
-    if found.label is not None:
-        warn(f"{dataset}: the label is column {found.label}, with {found.classes} classes; "
-             f"rows: {len(found.x_test)} for the test, {len(found.x_valid)} for validation, "
+    loaded = data.load(dataset, data_dir, limit, show=progress, scale=scale, label=label)
+    frames = len(loaded.x_train)
+    if loaded.label is not None:
+        warn(f"{dataset}: the label is column {loaded.label}, with {loaded.classes} classes; "
+             f"rows: {len(loaded.x_test)} for the test, {len(loaded.x_valid)} for validation, "
              f"{frames} to train on")
     _note_fewer(f"{dataset} has {frames} training", frames, limit)
-    note = wasted(found.inputs, found.x_train)
+    note = wasted(loaded.inputs, loaded.x_train)
     if note:
         warn(note)
-    return found
+    return loaded
 
 
 def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Path | None = None,
@@ -319,17 +319,17 @@ def measure(dataset: str | Path, *, limit: int | None = None, data_dir: str | Pa
     settings = Settings.of(**options)
     with _extra("train"):
         from benn_fpga.sw import train as trainer
-    found = _loaded(dataset, data_dir, limit, progress, scale, label)
-    return _measured(found, trainer.learn(found, settings, workers=workers, progress=progress))
+    loaded = _loaded(dataset, data_dir, limit, progress, scale, label)
+    return _measured(loaded, trainer.learn(loaded, settings, workers=workers, progress=progress))
 
 
-def _measured(found: "Dataset", trained: "Trained") -> Measured:
+def _measured(loaded: "Dataset", trained: "Trained") -> Measured:
     network = trained.network
     bits = None if network.kind.float_weights else \
         network.members * weight_bits(network.specs)
-    return Measured(float((trained.predict(found.x_valid) == found.y_valid).mean()),
-                    float((trained.predict(found.x_test) == found.y_test).mean()),
-                    len(found.x_test), bits)
+    return Measured(float((trained.predict(loaded.x_valid) == loaded.y_valid).mean()),
+                    float((trained.predict(loaded.x_test) == loaded.y_test).mean()),
+                    len(loaded.x_test), bits)
 
 
 def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | None = None,
@@ -340,10 +340,10 @@ def compare(model: Ensemble | str | Path, dataset: str | Path, *, limit: int | N
         from benn_fpga.sw import data
     model = _model(model)
     scale = model.inputs.scale if model.inputs.has_range else None
-    found = data.load(dataset, data_dir, limit, show=progress, scale=scale,
+    loaded = data.load(dataset, data_dir, limit, show=progress, scale=scale,
                       label=model.provenance.get("label"))
-    return {name: _measured(found, trained)
-            for name, trained in rivals.baselines(found, model, progress).items()}
+    return {name: _measured(loaded, trained)
+            for name, trained in rivals.baselines(loaded, model, progress).items()}
 
 
 def pick(model: Ensemble | str | Path, members: int, path: str | Path, *,
@@ -399,9 +399,9 @@ def experiment(name: str, dataset: str | Path | None = None, *, quick: bool = Fa
     given = {"dataset": dataset, "limit": limit, "data_dir": data_dir, "members": members,
              **options}
     experiments.check(name, {key: value for key, value in given.items() if value is not None})
-    found = None if name in WITHOUT_DATA else data.load(
+    loaded = None if name in WITHOUT_DATA else data.load(
         dataset or ("digits" if quick else "mnist"), data_dir, limit, show=progress)
-    study = experiments.Study.of(found, quick=quick, seeds=seeds, members=members, **options)
+    study = experiments.Study.of(loaded, quick=quick, seeds=seeds, members=members, **options)
     with bar(name, None, progress) as advance:
         return experiments.run(name, replace(study, advance=advance), command)
 
@@ -464,7 +464,7 @@ def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "tes
     :func:`train`. The model with this margin is what is evaluated and, if the rate can be met,
     written to ``path``; a file that is there is replaced only with ``force``.
     """
-    model, found = _model(model), None
+    model, rejection = _model(model), None
     if path is not None:
         if reject is None:
             raise BennError("there is nothing to write without `reject`; give an error rate")
@@ -472,11 +472,11 @@ def eval(model: Ensemble | str | Path, dataset: str | Path, *, split: str = "tes
     if reject is not None:
         accuracy.check_rate(reject)
         valid = _labelled(model, dataset, "valid", None, data_dir, progress)
-        model, found = _rejecting(model, *valid[:2], reject)
+        model, rejection = _rejecting(model, *valid[:2], reject)
     x, y, same = _labelled(model, dataset, split, limit, data_dir, progress)
-    evaluation = replace(_evaluation(model, x, y), rejection=found, same_data=same,
+    evaluation = replace(_evaluation(model, x, y), rejection=rejection, same_data=same,
                          scale=model.inputs.scale)
-    if path is not None and found is not None and found.is_met:
+    if path is not None and rejection is not None and rejection.is_met:
         model.save(path, force)
     return evaluation
 
@@ -526,9 +526,9 @@ def predict(model: Ensemble | str | Path, files: str | Path | Iterable[str | Pat
     """
     from benn_fpga.readers import frames
     model = _model(model)
-    found = frames.read(model, [files] if isinstance(files, str | Path) else files, resize)
-    result = replace(golden.run(model, found.x), input_type=found.input_type)
-    return Prediction(result, found.sources)
+    inputs = frames.read(model, [files] if isinstance(files, str | Path) else files, resize)
+    result = replace(golden.run(model, inputs.x), input_type=inputs.input_type)
+    return Prediction(result, inputs.sources)
 
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
@@ -567,8 +567,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     folding.check(model)
     extras = {header.NAME: header.header(model)}
     if frames:
-        found = _bench(model, folding, frames, dataset, data_dir, progress)
-        extras |= {f"{designs.BENCH}/{name}": text for name, text in found.items()}
+        texts = _bench(model, folding, frames, dataset, data_dir, progress)
+        extras |= {f"{designs.BENCH}/{name}": text for name, text in texts.items()}
     with bar("generate", None, progress), _quiet_if_it_fails():
         verilog, manifest = emit.generate(model, folding)
     return designs.write(directory, verilog, manifest, model, force, extras)

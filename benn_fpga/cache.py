@@ -8,10 +8,10 @@ from pathlib import Path
 
 from benn_fpga.output import alone
 
-__all__ = ["once", "place"]
+__all__ = ["once", "root"]
 
 
-def place():
+def root():
     """Where the user keeps caches; raises `OSError` if the user has no home."""
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()

@@ -121,15 +121,15 @@ def alone(folder):
         os.close(handle)
 
 
-def new_folder(place: str | Path, prefix: str) -> Path:
-    """Make a folder in ``place`` whose name starts with ``prefix``; return its path.
+def new_folder(parent: str | Path, prefix: str) -> Path:
+    """Make a folder in ``parent`` whose name starts with ``prefix``; return its path.
 
     Unlike one of tempfile, it has the permissions of any folder that the user makes.
     """
-    path = _unused(place, prefix)
+    path = _unused(parent, prefix)
     path.mkdir()
     return path
 
 
-def _unused(place: str | Path, prefix: str) -> Path:
-    return Path(place) / f"{prefix}{secrets.token_hex(8)}"
+def _unused(parent: str | Path, prefix: str) -> Path:
+    return Path(parent) / f"{prefix}{secrets.token_hex(8)}"

@@ -118,7 +118,7 @@ class Settings:
         ensemble = self.ensemble or ("single" if self.kind in RIVALS else "independent")
         epochs = default.epochs if self.epochs is None else self.epochs
         own_lr = default.lr * (FLOAT_LR if kind.float_weights else 1)
-        found = replace(
+        resolved = replace(
             self, ensemble=ensemble, epochs=epochs, net=self.net or default.net,
             members=(1 if ensemble == "single" else MEMBERS) if self.members is None
             else self.members,
@@ -130,9 +130,9 @@ class Settings:
             batch=default.batch if self.batch is None else self.batch,
             augment="crop+flip" if self.augment is True else self.augment or None,
             distill=epochs if self.distill is True else self.distill or None)
-        found._check_names()
-        found._check_numbers()
-        return found
+        resolved._check_names()
+        resolved._check_numbers()
+        return resolved
 
     def _check_names(self):
         from benn_fpga.checks import one_of  # loads NumPy

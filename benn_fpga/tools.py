@@ -81,7 +81,7 @@ def _reason(done):
 
 def _caches():
     given = os.environ.get("YOWASP_CACHE_DIR")
-    return Path(given).absolute() if given else cache.place() / "YoWASP"
+    return Path(given).absolute() if given else cache.root() / "YoWASP"
 
 
 def _name(command):

@@ -86,19 +86,19 @@ def build(verilog, directory, *, waves=False):
 
     ``waves`` builds in the recording of a trace. The folder appears, or is replaced, as a whole.
     """
-    found = toolchain()
+    verilator = toolchain()
     directory = Path(directory)
     key = hashlib.sha256(Path(verilog).read_bytes())
     for made_by in (_SIGNALS, Path(__file__), Path(memories.__file__)):
         key.update(made_by.read_bytes())
-    key.update(f"{found} {metadata.version('cocotb')} {waves}".encode())
+    key.update(f"{verilator} {metadata.version('cocotb')} {waves}".encode())
     with alone(directory.parent):  # if it has no locks, a build still appears as a whole
         stamp = directory / _STAMP
         if stamp.is_file() and stamp.read_text() == key.hexdigest():
             return False
         staging = new_folder(directory.parent, f"{directory.name}.")
         try:
-            _compile(found, verilog, staging, waves)
+            _compile(verilator, verilog, staging, waves)
             (staging / _STAMP).write_text(key.hexdigest())
             shutil.rmtree(directory, ignore_errors=True)
             staging.rename(directory)
@@ -107,15 +107,15 @@ def build(verilog, directory, *, waves=False):
     return True
 
 
-def _compile(found, verilog, directory, waves):
-    log, kept = directory / "build.log", _kept_runtime(found, waves)
+def _compile(verilator, verilog, directory, waves):
+    log, kept = directory / "build.log", _kept_runtime(verilator, waves)
     if kept:
         _copy_runtime(kept, directory)
     text = memories.compact(Path(verilog).read_text())
     (directory / _SOURCE).write_text(text)
-    makeflags = " ".join([found.environment.get("MAKEFLAGS", ""), _MAKE,
+    makeflags = " ".join([verilator.environment.get("MAKEFLAGS", ""), _MAKE,
                           *([_AT_ONCE] if len(text) < _SMALL else [])])
-    with _environment({**found.environment, "MAKEFLAGS": makeflags}):
+    with _environment({**verilator.environment, "MAKEFLAGS": makeflags}):
         try:
             _Runner().build(
                 sources=[_SIGNALS, directory / _SOURCE], hdl_toplevel=TOP, build_dir=directory,
@@ -129,17 +129,17 @@ def _compile(found, verilog, directory, waves):
             cache.once(kept, lambda folder: _copy_runtime(directory, folder))
 
 
-def _kept_runtime(found, waves):
+def _kept_runtime(verilator, waves):
     """The folder, if there can be one, in which Verilator's runtime library is kept compiled.
 
     It is the same for all designs, and takes three times as long as a small one.
     """
     version = subprocess.run([compiler(), "--version"], capture_output=True, check=False).stdout
-    flags = [{**os.environ, **found.environment}.get(name)
+    flags = [{**os.environ, **verilator.environment}.get(name)
              for name in ("CPPFLAGS", "CXX", "CXXFLAGS", "VERILATOR_ROOT")]
-    key = hashlib.sha256(f"{version} {found} {flags} {waves}".encode())
+    key = hashlib.sha256(f"{version} {verilator} {flags} {waves}".encode())
     with suppress(OSError):
-        return cache.place() / "benn_fpga" / f"verilator-{found}-{key.hexdigest()[:12]}"
+        return cache.root() / "benn_fpga" / f"verilator-{verilator}-{key.hexdigest()[:12]}"
 
 
 def _copy_runtime(source, target):

@@ -14,7 +14,7 @@ from benn_fpga.plan.answer import REJECT, decode, flags_of
 from benn_fpga.sim.build import build
 from benn_fpga.sim.locate import first_difference
 from benn_fpga.sim.stream import stream
-from benn_fpga.sim.workspace import KEPT, place
+from benn_fpga.sim.workspace import KEPT, folder_of
 
 __all__ = ["Simulation", "simulate"]
 
@@ -108,7 +108,7 @@ def simulate(design, x, y=None, *, numbers=None, layers=False, waves=None, keep=
     x = golden.check_input(model.encoder, x)
     if waves is not None:
         _check_waves(waves, force)
-    folder = place(design.directory)
+    folder = folder_of(design.directory)
     if keep and not force:
         check_new(folder / KEPT)
     numbers = range(len(x)) if numbers is None else numbers
@@ -238,9 +238,9 @@ def _explain(design, binary, x, numbers, order, answers, n, has_layers):
     """Say what is wrong with answer ``n``: stream its frame again, with every layer tapped."""
     model, frame = design.model, numbers[order[n]]
     window = order[max(0, n - _BEFORE):n + 1]
-    found = has_layers and _difference(design, binary, x[window], [numbers[f] for f in window])
-    if found:
-        return found
+    difference = has_layers and _difference(design, binary, x[window], [numbers[f] for f in window])
+    if difference:
+        return difference
     if n >= len(answers):
         return f"frame {frame}: no answer came"
     result = golden.run(model, x[order[n]:order[n] + 1])

@@ -9,7 +9,7 @@ from benn_fpga import golden
 from benn_fpga.errors import Mismatch, MissingExtra
 from benn_fpga.plan.answer import records
 from benn_fpga.sim import build
-from benn_fpga.sim.workspace import place, tell, workspace
+from benn_fpga.sim.workspace import folder_of, tell, workspace
 
 __all__ = ["check_installed", "check_protocol"]
 
@@ -32,7 +32,7 @@ def check_protocol(design, x, *, seed=0):
     x = golden.check_input(design.model.encoder, x)
     x = x[np.arange(min(max(len(x), _LEAST), _MOST)) % len(x)]
     result = golden.run(design.model, x)
-    folder = place(design.directory)
+    folder = folder_of(design.directory)
     build.build(design.verilog, folder / "plain")
     with workspace(folder) as work:
         tell(work, design, x, latency_cycles=design.manifest["predicted"]["latency_cycles"])

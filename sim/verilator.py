@@ -84,7 +84,7 @@ def libpython():
 
 def toolchain():
     """The :class:`Verilator` to build with; raise if it or anything that it needs is missing."""
-    found = find()
+    verilator = find()
     if compiler() is None:
         raise BennError("no C++ compiler found; install one (apt install g++)")
     for tool in ("make", "perl"):
@@ -93,4 +93,4 @@ def toolchain():
     if libpython() is None:
         raise BennError("Python's shared library not found; install it (apt install libpython3-dev)"
                         " or use a Python built with --enable-shared")
-    return found
+    return verilator

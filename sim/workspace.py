@@ -11,13 +11,13 @@ from benn_fpga.errors import BennError
 from benn_fpga.output import new_folder
 from benn_fpga.plan.answer import answer_keep, answer_size
 
-__all__ = ["KEPT", "place", "tell", "workspace"]
+__all__ = ["KEPT", "folder_of", "tell", "workspace"]
 
 
 KEPT = "run"  # the folder of files that are to be kept
 
 
-def place(directory):
+def folder_of(directory):
     """The folder of a design in which everything of its simulation lies."""
     folder = Path(directory) / "sim"
     try:

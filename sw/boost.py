@@ -103,12 +103,12 @@ def integer_votes(votes, scores, vote, most):
     if len(votes) == 1:
         return [1], 0
     exact = decide(scores, votes, vote)
-    found = []
+    tried = []
     low, high = VOTE_BITS
     for bits in range(high, -1, -1):
         whole = [round((1 << bits) * v / max(votes)) for v in votes]
-        if sum(whole) <= most and (bits >= low or not found):
+        if sum(whole) <= most and (bits >= low or not tried):
             changed = int((decide(scores, whole, vote) != exact).sum())
-            found.append((changed, bits, whole))
-    changed, _, whole = min(found)
+            tried.append((changed, bits, whole))
+    changed, _, whole = min(tried)
     return whole, changed

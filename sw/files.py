@@ -67,22 +67,22 @@ def read(name, stems, data_dir=None, show=None):
         raise BennError(f"data folder {folder} does not exist; give `data_dir` or BENN_DATA "
                         f"another, or neither to download")
     folders = (folder / name, folder)
-    if not given and not _found(folders, name, stems):
+    if not given and not _reader(folders, name, stems):
         for file, sha256 in SOURCES[name].files.items():
             if not (folders[0] / file).is_file():
                 download(SOURCES[name].base + file, folders[0] / file, sha256, show)
-    found = _found(folders, name, stems)
-    if not found:
+    read = _reader(folders, name, stems)
+    if not read:
         raise BennError(f"{name}: {stems[0]}.gz is not in {folders[0]} nor in {folder}; put it "
                         f"there, or leave out `data_dir` and BENN_DATA to download it")
-    return found()
+    return read()
 
 
 def _cache():
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "benn_fpga"
 
 
-def _found(folders, name, stems):
+def _reader(folders, name, stems):
     """A function that reads all of ``stems``, or None if some are nowhere."""
     paths = [_first(folders, [f"{stem}{end}" for end in ("", ".gz", ".xz")]) for stem in stems]
     if all(paths):

@@ -165,9 +165,9 @@ def _most_votes(kind, coder, layers, settings):
 
 def digest(dataset):
     """Of the frames that are trained on: which they are depends on the split too."""
-    found = hashlib.sha256(np.ascontiguousarray(dataset.x_train).data)
-    found.update(dataset.y_train.data)
-    return found.hexdigest()[:16]
+    key = hashlib.sha256(np.ascontiguousarray(dataset.x_train).data)
+    key.update(dataset.y_train.data)
+    return key.hexdigest()[:16]
 
 
 @contextmanager
@@ -205,18 +205,18 @@ def _teacher(dataset, job, settings):
 def _trained(dataset, network, coder, vote, votes, most, told, stopped):
     """The :class:`Trained` network, measured on the validation part."""
     scores = evaluate(network, coder, dataset.x_valid)
-    frames, found = len(scores), {}
+    frames, notes = len(scores), {}
     weights = [1] * network.members
     if votes is not None:
         weights, changed = boost.integer_votes(votes, scores, vote, most)
-        found["vote_rounding"] = {"changed": changed, "frames": frames}
+        notes["vote_rounding"] = {"changed": changed, "frames": frames}
     if stopped:
-        found["stopped"] = {"members": network.members, "why": stopped}
+        notes["stopped"] = {"members": network.members, "why": stopped}
     right = boost.decide(scores, weights, vote) == dataset.y_valid
     each = scores.argmax(axis=2).T == dataset.y_valid
     return Trained(network, coder, vote, tuple(weights), {
         **told,
-        **found,
+        **notes,
         "scores": {"validation": {
             "frames": frames,
             "correct": int(right.sum()),

@@ -1,21 +1,50 @@
-"""Hypothesis profiles, and a fault put into a module on request (see hw/test_mutations.py)."""
+"""Hypothesis profiles, a fault put into a module on request (see hw/test_mutations.py), the order
+of tests, and when to look for garbage."""
 
+import gc
 import importlib.util
 import json
 import os
 import sys
 
+import pytest
 from hypothesis import settings
+
+import schedule
 
 settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("deep", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+MANY = 200_000  # objects, some 50 MB
 
 
 def pytest_configure(config):
     fault = os.environ.get("BENN_FAULT")
     if fault:
         _load_with_fault(*json.loads(fault))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return schedule.Scheduler(config, log) if config.option.dist == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items):
+    items[:] = schedule.in_order(items)
+
+
+def pytest_collection_finish(session):
+    gc.collect()
+    gc.freeze()  # libraries and collected tests: no garbage
+    gc.disable()
+
+
+def pytest_runtest_teardown(item):
+    """Look for garbage between tests: for Amaranth's many objects a quarter of the time goes into
+    looking all the time."""
+    if gc.get_count()[0] > MANY:
+        gc.collect()
 
 
 def _load_with_fault(name, line, fault):

@@ -10,12 +10,12 @@ __all__ = ["run"]
 
 def run(study):
     """Every way to make an ensemble, members alone and their vote."""
-    found = {name: study.measure(ensemble=name, members=1 if name == "single" else study.members)
-             for name in presets.ENSEMBLES}
+    scores = {name: study.measure(ensemble=name, members=1 if name == "single" else study.members)
+              for name in presets.ENSEMBLES}
     half = max(1, study.members // 2)
-    single, bag, seeds = found["single"], found["bagging"], found["independent"]
+    single, bag, seeds = scores["single"], scores["bagging"], scores["independent"]
     gain = points(bag.vote, single.vote)
-    boost, ahead, held = best({name: points(found[name].vote, bag.vote)
+    boost, ahead, held = best({name: points(scores[name].vote, bag.vote)
                                for name in presets.BOOSTS})
     other = points(seeds.vote, bag.vote)
     return Report(
@@ -23,7 +23,7 @@ def run(study):
         columns=["ensemble", "member alone", f"vote of {half}", f"vote of {study.members}",
                  "members"],
         rows=[[name, mean(s.single), mean(s.at(half)), mean(s.vote),
-               "/".join(str(len(c)) for c in s.curves)] for name, s in found.items()],
+               "/".join(str(len(c)) for c in s.curves)] for name, s in scores.items()],
         claims=[
             Claim("An ensemble is better than a single network",
                   "+4.21 to +24.16 points (32 members)", f"bagging {gain} points", gain.held()),
@@ -33,5 +33,5 @@ def run(study):
             Claim("Other seeds on all data beat bagging", "not in the paper",
                   f"{other} points", other.held()),
         ],
-        lines=[line(study, s, name) for name, s in found.items() if name != "single"],
+        lines=[line(study, s, name) for name, s in scores.items() if name != "single"],
         axes=VOTES_AXES)

@@ -17,11 +17,11 @@ def run(study):
     }.items()}
     alone = {label: study.measure(ensemble="single", **options)
              for label, options in kinds.items()}
-    found = {label: study.measure(ensemble="bagging", members=study.members, **options)
-             for label, options in kinds.items()}
-    one, many = alone["WQB, Q = 5"], found["AB"]
+    scores = {label: study.measure(ensemble="bagging", members=study.members, **options)
+              for label, options in kinds.items()}
+    one, many = alone["WQB, Q = 5"], scores["AB"]
     networks = points(many.at(five), one.vote)
-    ensemble = points(found["AQB, Q = 2"].vote, many.vote)
+    ensemble = points(scores["AQB, Q = 2"].vote, many.vote)
     sides = {label: np.subtract(alone[label].vote, alone["AB"].vote)
              for label in ("AQB, Q = 2", "WQB, Q = 5")}
     activations = points(*sides.values())
@@ -30,7 +30,7 @@ def run(study):
         columns=["kind", "single", "bits of a member", f"vote of {five}",
                  f"vote of {study.members}"],
         rows=[[label, mean(alone[label].vote), f"{alone[label].weight_bits:,}", mean(s.at(five)),
-               mean(s.vote)] for label, s in found.items()],
+               mean(s.vote)] for label, s in scores.items()],
         claims=[
             Claim("Five binary networks beat one of 5-bit weights",
                   "about 86 (SB, of more bits than WQB) against 80 %",
@@ -41,5 +41,5 @@ def run(study):
             Claim("2 bits of activations, and input, gain more than 5 bits of weights",
                   "figure only", f"{activations} points", activations.held()),
         ],
-        lines=[line(study, s, label) for label, s in found.items()], axes=VOTES_AXES,
+        lines=[line(study, s, label) for label, s in scores.items()], axes=VOTES_AXES,
         settings=rates(kinds))

@@ -25,8 +25,8 @@ def run(study):
     several, all_bits = ({k: study.measure(ensemble="single", **kinds[k]) for k in more}
                          for kinds in (own, full))
 
-    def network(k, found, ensemble):
-        return found[k].vote if k > 1 else ensemble.at(1)
+    def network(k, scores, ensemble):
+        return scores[k].vote if k > 1 else ensemble.at(1)
 
     def claim(text, paper, gaps):
         return Claim(text, paper, "; ".join(f"k = {k}: {item}" for k, item in gaps.items())

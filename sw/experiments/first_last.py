@@ -13,11 +13,11 @@ def run(study):
     kinds = {kind: study.tuned(kind=kind) for kind in ("sb", "ib", "ab")}
     alone = {kind: study.measure(ensemble="single", **options)
              for kind, options in kinds.items()}
-    found = {kind: study.measure(ensemble="bagging", members=study.members, **options)
-             for kind, options in kinds.items()}
+    scores = {kind: study.measure(ensemble="bagging", members=study.members, **options)
+              for kind, options in kinds.items()}
     paper = {"sb": "84.91 / 89.12", "ib": "80.9 / 86.8", "ab": "73.0 / 82.1"}
     cost = {kind: (np.subtract(alone["sb"].vote, alone[kind].vote),
-                   np.subtract(found["sb"].vote, found[kind].vote)) for kind in ("ib", "ab")}
+                   np.subtract(scores["sb"].vote, scores[kind].vote)) for kind in ("ib", "ab")}
     none = np.zeros(len(study.seeds))
     single = {kind: points(each[0], none) for kind, each in cost.items()}
     less = {kind: points(*each) for kind, each in cost.items()}
@@ -26,7 +26,7 @@ def run(study):
         columns=["kind", "single", f"vote of {study.members}",
                  "paper on CIFAR-10: single / 32 members"],
         rows=[[kind.upper(), mean(alone[kind].vote), mean(s.vote), paper[kind]]
-              for kind, s in found.items()],
+              for kind, s in scores.items()],
         claims=[
             Claim("Binary first and last layers cost a single network accuracy",
                   "3.98 (IB) to 11.9 (AB) points",
@@ -34,5 +34,5 @@ def run(study):
             Claim("They cost an ensemble less", "2.36 (IB) to 6.98 (AB) points",
                   f"IB {less['ib']}, AB {less['ab']} points less", less["ab"].held()),
         ],
-        lines=[line(study, s, kind.upper()) for kind, s in found.items()], axes=VOTES_AXES,
+        lines=[line(study, s, kind.upper()) for kind, s in scores.items()], axes=VOTES_AXES,
         settings=rates(kinds))

@@ -87,8 +87,8 @@ def run(study):
             changes[label][variance].append(moved)
             ratios[label][variance].append(moved / varied)
         study.advance(1)
-    at, ratio = ({label: np.array(values[MAIN]) for label, values in found.items()}
-                 for found in (changes, ratios))
+    at, ratio = ({label: np.array(values[MAIN]) for label, values in figures.items()}
+                 for figures in (changes, ratios))
     bnn = at["BNN (W1 A1)"]
     finer = {label: gap(bnn, at[label]) for label, (_, bits, members) in CONFIGURATIONS.items()
              if bits > 1 and members == 1}

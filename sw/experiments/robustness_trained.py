@@ -17,7 +17,7 @@ def run(study):
     large = study.members
     sizes = {k: f"BENN-{k}" if k > 1 else "BNN" for k in (1, min(5, large), large)}
     floats = {"float network": "planes", "float network, binary input": None}
-    found = {label: [] for label in (*floats, *sizes.values())}
+    changes = {label: [] for label in (*floats, *sizes.values())}
     for seed in study.seeds:
         benn = study.learn(seed, study.options(ensemble="independent", members=large))
         networks = {label: (benn, members) for members, label in sizes.items()}
@@ -25,19 +25,19 @@ def run(study):
             networks[label] = study.learn(seed, study.options(
                 ensemble="single", kind="dnn", encoder=encoder or benn.provenance["encoder"])), 1
         for label, (trained, members) in networks.items():
-            found[label].append([error_change(
+            changes[label].append([error_change(
                 trained, members, study.data, variance, 5 if study.quick else 20,
                 np.random.default_rng([seed, n])) for n, variance in enumerate(VARIANCES)])
-    found = {label: np.array(values) for label, values in found.items()}
+    changes = {label: np.array(values) for label, values in changes.items()}
     plain, coarse, bnn, best_ = (
-        found[label][:, VARIANCES.index(MAIN)]
+        changes[label][:, VARIANCES.index(MAIN)]
         for label in (*floats, sizes[1], sizes[large]))
     sensitive, cured, same = gap(bnn, plain), gap(bnn, best_), gap(coarse, best_)
     return Report(
         name="robustness-trained", title="Equation 2: trained networks, noise on the input",
         columns=["network", *(f"variance {v}" for v in VARIANCES)],
         rows=[[label, *(spread(list(column)) for column in values.T)]
-              for label, values in found.items()],
+              for label, values in changes.items()],
         claims=[
             Claim("A binary network is more sensitive than a float one", "figure only",
                   f"{bnn.mean():.2f} against {plain.mean():.2f} %² at variance {MAIN}: "
@@ -50,7 +50,7 @@ def run(study):
                   f"{same}", same.held()),
         ],
         lines=[Line(label, list(VARIANCES), values.mean(axis=0).tolist())
-               for label, values in found.items()],
+               for label, values in changes.items()],
         axes=("variance of the noise", "mean square change of the error, %²"), scale="log")
 
 

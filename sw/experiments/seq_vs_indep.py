@@ -11,17 +11,17 @@ __all__ = ["run"]
 def run(study):
     """A member that starts from the one before it, or anew."""
     names = ("bagging", "boost-a", "boost-d")
-    found = {(name, schedule): study.measure(ensemble=name, members=study.members,
-                                             schedule=schedule)
-             for name in names for schedule in presets.SCHEDULES}
-    ahead = {name: points(found[name, "seq"].vote, found[name, "indep"].vote) for name in names}
+    scores = {(name, schedule): study.measure(ensemble=name, members=study.members,
+                                              schedule=schedule)
+              for name in names for schedule in presets.SCHEDULES}
+    ahead = {name: points(scores[name, "seq"].vote, scores[name, "indep"].vote) for name in names}
     bag = ahead.pop("bagging")
     boost, most, held = best(ahead)
     return Report(
         name="seq-vs-indep", title="Warm restart against independent members",
         columns=["ensemble", "schedule", "member alone", "vote"],
         rows=[[name, schedule, mean(s.single), mean(s.vote)]
-              for (name, schedule), s in found.items()],
+              for (name, schedule), s in scores.items()],
         claims=[
             Claim("Warm restart is better with bagging", "up to +3.9 points", f"{bag} points",
                   bag.held()),
@@ -29,4 +29,4 @@ def run(study):
                   f"best of {len(ahead)}, {boost}: {most} points", held),
         ],
         lines=[line(study, s, f"{name}, {schedule}")
-               for (name, schedule), s in found.items()], axes=VOTES_AXES)
+               for (name, schedule), s in scores.items()], axes=VOTES_AXES)

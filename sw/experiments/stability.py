@@ -56,27 +56,27 @@ def _deviation(scores, votes, y):
 
 def run(study):
     """Deviation of the test accuracy over the last epochs, at a constant learning rate."""
-    found = {label: [] for label in PAPER}
+    deviations = {label: [] for label in PAPER}
     y, five = study.data.y_test, min(5, study.members)
     alone = {"single": {}, "single, W2 A2": {"kind": "qnn", "wbits": 2, "abits": 2},
              "single, W4 A4": {"kind": "qnn", "wbits": 4, "abits": 4}, "float": {"kind": "dnn"}}
     for seed in study.seeds:
         for label, options in alone.items():
-            found[label].append(_deviation(
+            deviations[label].append(_deviation(
                 *_watched(study, seed, ensemble="single", **options), y))
         for name in ("bagging", "boost-d"):
             scores, votes = _watched(study, seed, ensemble=name, members=study.members)
-            found[f"{name}, 5"].append(_deviation(scores[:five], votes[:five], y))
-            found[f"{name}, all"].append(_deviation(scores, votes, y))
-    single, bagged = np.array(found["single"]), np.array(found["bagging, all"])
+            deviations[f"{name}, 5"].append(_deviation(scores[:five], votes[:five], y))
+            deviations[f"{name}, all"].append(_deviation(scores, votes, y))
+    single, bagged = np.array(deviations["single"]), np.array(deviations["bagging, all"])
     root = single / study.members ** 0.5
     less, far = gap(single, bagged), gap(root / 2, bagged)
-    bits = gap(single, found["single, W4 A4"])
-    means = {label: float(np.mean(deviations)) for label, deviations in found.items()}
+    bits = gap(single, deviations["single, W4 A4"])
+    means = {label: float(np.mean(values)) for label, values in deviations.items()}
     return Report(
         name="stability", title=f"Deviation of the accuracy over the last {LAST} epochs",
         columns=["network", "deviation in points", "paper"],
-        rows=[[label, spread(found[label]), PAPER[label]] for label in found],
+        rows=[[label, spread(deviations[label]), PAPER[label]] for label in deviations],
         claims=[
             Claim("An ensemble moves less than one network", "2.94 to 0.03 with 32",
                   f"{means['single']:.2f} to {means['bagging, all']:.2f} with {study.members}: "

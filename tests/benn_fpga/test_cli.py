@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -1067,7 +1068,7 @@ def test_control_c_while_importing(here):
 
 @pytest.mark.train
 def test_control_c_in_training(here):
-    argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "20000"]
+    argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "5000"]
     # What a shell starts in the background ignores the signal, and so would all its children.
     process = subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -1124,11 +1125,17 @@ REPLACED = {
 }
 
 
+@pytest.fixture(scope="module")
+def other_design(tmp_path_factory):
+    path = tmp_path_factory.mktemp("other") / "d"
+    api.generate(dataclasses.replace(MODEL, vote="hard"), path, progress=False)
+    return path
+
+
 @pytest.fixture
-def filled(here):
+def filled(here, other_design):
     """The folder with a design of another model and with whatever a command could replace."""
-    other = dataclasses.replace(MODEL, vote="hard")
-    api.generate(other, "d", progress=False)
+    shutil.copytree(other_design, "d")
     for path in (Path(path) for path, _ in REPLACED.values()):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():

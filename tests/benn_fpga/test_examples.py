@@ -1,6 +1,8 @@
 """The examples: one line and exit code 2 when they cannot run, and what the long ones leave."""
 
+import contextlib
 import importlib
+import io
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from scipy.io import wavfile
 
 import draw
+from benn_fpga import cli
 from benn_fpga.errors import BennError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -74,7 +77,18 @@ def runs(monkeypatch, tmp_path):
     return found
 
 
-def test_a_run_leaves_a_record(runs, monkeypatch):
+@pytest.fixture
+def in_process(runs, monkeypatch):
+    """Let commands of a run start no process."""
+    def benn_fpga(*command, **_):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            if cli.main(list(command)):
+                raise BennError("failed")
+        return out.getvalue()
+    return lambda: monkeypatch.setattr(runs, "benn_fpga", benn_fpga)
+
+
+def test_a_run_leaves_a_record(runs, in_process, monkeypatch):
     assert runs.record("digits-mlp-2") is None
     runs.run("digits-mlp-2")
     found = runs.record("digits-mlp-2")
@@ -84,13 +98,15 @@ def test_a_run_leaves_a_record(runs, monkeypatch):
     assert found["curve"][-1] == found["accuracy"]
     # Its model is not trained again, and a record of another command is none.
     monkeypatch.setattr(runs, "_train", None)
+    in_process()
     runs.run("digits-mlp-2")
     assert runs.record("digits-mlp-2") == found
     monkeypatch.setitem(runs.RUNS, "digits-mlp-2", runs.Run("digits", "--net mlp:8"))
     assert runs.record("digits-mlp-2") is None
 
 
-def test_a_run_that_was_interrupted_goes_on(runs):
+def test_a_run_that_was_interrupted_goes_on(runs, in_process):
+    in_process()
     path = runs.MODELS / "digits-mlp-2.benn"
     runs.run("digits-mlp-2")
     whole = path.read_bytes()

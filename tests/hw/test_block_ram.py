@@ -26,8 +26,6 @@ from benn_fpga.plan.manifest import TOP
 from benn_fpga.plan.memories import is_block
 from benn_fpga.spec import Encoder, Fold, Folding
 
-pytestmark = pytest.mark.xdist_group("yosys")  # the worker that has synthesised keeps the result
-
 # With a hierarchy, and flat.
 FAMILIES = {
     "ecp5": ("synth_ecp5 -noflatten", "synth_ecp5"),

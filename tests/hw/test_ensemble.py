@@ -20,12 +20,14 @@ WAITS = list(product([0, 3], [0, 3]))
 
 
 # Designs to draw from; those with convolutions are simulated for long unless their layers are
-# quick.
+# quick. The larger ones are for `make verify`.
 DESIGNS = {
     "dense": draw.designs(draw.models()),
-    "convolutional": draw.designs(draw.conv_models(max_blocks=2, max_side=6), cycles=60),
+    "convolutional": draw.designs(draw.conv_models(max_blocks=2, max_side=5), cycles=40),
     "one block": draw.designs(draw.conv_models(max_blocks=1, max_side=5), cycles=40),
-    "wide": draw.designs(draw.wide_models(), cycles=120, lanes=70),
+    "wide": draw.designs(draw.wide_models(), cycles=60, lanes=70),
+    "larger": draw.designs(draw.conv_models(max_blocks=3, max_side=7), cycles=120),
+    "larger and wide": draw.designs(draw.wide_models(), cycles=120, lanes=70),
 }
 
 
@@ -51,14 +53,24 @@ def drawn_frames(model, count, seed=0):
     return draw.random_frames(np.random.default_rng(seed), model, count)
 
 
-@parts({"dense": 4, "convolutional": 4, "wide": 1})
-def test_any_ensemble(kind, part):
+def check_any_ensemble(kind, part):
     @draw.ten(part, design=DESIGNS[kind], waits=st.sampled_from(WAITS))
     def check(design, waits):
         model, folding = design
         frames, (idle, stall) = drawn_frames(model, 5 if kind == "dense" else 3), waits
         got = rtl.answers(model, folding, frames, idle=idle, stall=stall)
         assert got == golden.run(model, frames)
+
+
+@parts({"dense": 4, "convolutional": 4, "wide": 1})
+def test_any_ensemble(kind, part):
+    check_any_ensemble(kind, part)
+
+
+@pytest.mark.verify
+@parts({"larger": 10, "larger and wide": 3})
+def test_any_larger_ensemble(kind, part):
+    check_any_ensemble(kind, part)
 
 
 def check_timing(model, folding, *, is_dense=False):
@@ -74,12 +86,22 @@ def check_timing(model, folding, *, is_dense=False):
     assert peaks.found == list(timing.queues.values()) * folding.parallel
 
 
-@parts({"dense": 3, "convolutional": 2})
-def test_any_timing(kind, part):
-    """Latency, distance of answers and what the queues hold, where nothing waits."""
+def check_any_timing(kind, part):
     @draw.ten(part + 10, design=DESIGNS[kind])
     def check(design):
         check_timing(*design, is_dense=kind == "dense")
+
+
+@parts({"dense": 3, "convolutional": 2})
+def test_any_timing(kind, part):
+    """Latency, distance of answers and what the queues hold, where nothing waits."""
+    check_any_timing(kind, part)
+
+
+@pytest.mark.verify
+@parts({"larger": 5})
+def test_any_larger_timing(kind, part):
+    check_any_timing(kind, part)
 
 
 @pytest.mark.parametrize("first", draw.STRAIGHT)

@@ -1,4 +1,5 @@
 # amaranth: UnusedElaboratable=no
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -26,15 +27,20 @@ def model_of(layer, rng, members):
     return draw.random_ensemble(rng, encoder, layers, members=members)
 
 
-def rtl_unit(model, fold, frames, **waits):
-    """Outputs of layer 0 of every member in turn, and the cycles in which they came."""
-    layer, rounds = model.layers[0], len(model.members)
+def unit(model, fold):
+    """That of layer 0 for every member in turn."""
+    layer = model.layers[0]
     folding = Folding((fold, *(Fold(1, 1) for _ in model.layers[1:])), 1, 8)
     scores, contents = layer.is_scores, Contents(model, folding, 0)
-    dut = MatrixVectorUnit(layer=layer, fold=fold, rounds=rounds,
-                weights=contents.weights(0),
-                table=contents.offsets(0, model.score_bits) if scores else contents.thresholds(0),
-                score_bits=model.score_bits if scores else None)
+    return MatrixVectorUnit(
+        layer=layer, fold=fold, rounds=len(model.members), weights=contents.weights(0),
+        table=contents.offsets(0, model.score_bits) if scores else contents.thresholds(0),
+        score_bits=model.score_bits if scores else None)
+
+
+def rtl_unit(dut, model, fold, frames, **waits):
+    """Outputs of layer 0 of every member in turn, and the cycles in which they came."""
+    layer, rounds, scores = model.layers[0], len(model.members), model.layers[0].is_scores
     sf, nf = layer.inputs // fold.simd, layer.outputs // fold.pe
     chunks = [chunk for frame in frames for _ in range(rounds * nf)
               for chunk in bits.stream_words(frame.reshape(sf, -1), layer.input_bits)]
@@ -55,15 +61,21 @@ def ref_unit(model, frames):
     return np.stack(out, axis=1)
 
 
+@lru_cache(1)
+def drawn(case, fold):
+    """A unit of its own, its model and frames for it."""
+    q, p, out = CASES[case]
+    rng = np.random.default_rng(fold.pe * fold.simd)
+    model = model_of(Dense(12, 6, q, p, out), rng, members=2)
+    return unit(model, fold), model, rng.integers(0, 1 << p, (3, 12))
+
+
 @pytest.mark.parametrize(("idle", "stall"), list(product([0, 3], [0, 3])))
 @pytest.mark.parametrize(("pe", "simd"), FOLDS)
 @pytest.mark.parametrize("case", CASES)
 def test_unit(case, pe, simd, idle, stall):
-    q, p, out = CASES[case]
-    rng = np.random.default_rng(pe * simd)
-    model = model_of(Dense(12, 6, q, p, out), rng, members=2)
-    frames = rng.integers(0, 1 << p, (3, 12))
-    got, cycles = rtl_unit(model, Fold(pe, simd), frames, idle=idle, stall=stall)
+    dut, model, frames = drawn(case, Fold(pe, simd))
+    got, cycles = rtl_unit(dut, model, Fold(pe, simd), frames, idle=idle, stall=stall)
     assert np.array_equal(got, ref_unit(model, frames))
     if not idle and not stall:
         sf, latency = 12 // simd, latencies.layer_latency(model.layers[0], Fold(pe, simd), 2)
@@ -74,7 +86,7 @@ def test_constant_weights():
     rng = np.random.default_rng(0)
     model = model_of(Dense(9, 5, 1, 1, 1), rng, members=1)
     frames = rng.integers(0, 2, (20, 9))
-    got, cycles = rtl_unit(model, Fold(5, 9), frames)
+    got, cycles = rtl_unit(unit(model, Fold(5, 9)), model, Fold(5, 9), frames)
     assert np.array_equal(got, ref_unit(model, frames))
     latency = latencies.layer_latency(model.layers[0], Fold(5, 9), 1)
     assert cycles == list(range(latency, latency + 20))

@@ -21,7 +21,7 @@ def compiled(monkeypatch, tmp_path):
 
     folders = Compiled()
 
-    def compile_(found, verilog, folder, waves):
+    def compile_(verilator, verilog, folder, waves):
         folders.append(folder)
         folders.act(folder)
     monkeypatch.setattr(build, "toolchain", lambda: Verilator((5, 48)))
@@ -97,7 +97,7 @@ def test_nowhere_to_keep_the_runtime_library(seen, tmp_path):
 
 
 def test_no_home_to_keep_the_runtime_library_in(seen, tmp_path, monkeypatch):
-    monkeypatch.setattr(build.cache, "place", mock.Mock(side_effect=OSError))
+    monkeypatch.setattr(build.cache, "root", mock.Mock(side_effect=OSError))
     compile_in(tmp_path / "0")
     assert seen == [[]]
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.sim
 def test_drawn_design(tmp_path, seed):
     rng = np.random.default_rng(seed)
     model = draw.random_model(
-        rng, members=int(rng.integers(1, 5)), shape=(int(rng.integers(1, 20)),),
-        hidden=tuple(rng.integers(1, 16, int(rng.integers(0, 3))).tolist()),
+        rng, members=int(rng.integers(1, 4)), shape=(int(rng.integers(1, 20)),),
+        hidden=tuple(rng.integers(1, 10, int(rng.integers(0, 3))).tolist()),
         classes=int(rng.integers(2, 7)), weight_bits=int(rng.integers(1, 4)),
         activation_bits=int(rng.integers(1, 4)), encoder=ENCODERS[seed % 3],
         raw_bits=int(rng.integers(1, 9)), vote=VOTES[seed % 2], per_value=bool(rng.integers(2)))

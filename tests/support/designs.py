@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from functools import cache
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from benn_fpga.plan import folder
 from benn_fpga.plan.manifest import describe
 from benn_fpga.spec import Fold, Folding
 
-__all__ = ["ALL", "CASES", "case", "changed", "flip", "make", "with_member"]
+__all__ = ["ALL", "CASES", "case", "changed", "flip", "generated", "make", "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
@@ -44,6 +45,12 @@ def case(name):
     if isinstance(made, dict):
         made = draw.random_model(np.random.default_rng(3), **made)
     return made, folding
+
+
+@cache
+def generated(name):
+    """Verilog and manifest of a case, made once."""
+    return emit.generate(*case(name))
 
 
 def make(directory, model, folding):

@@ -13,7 +13,7 @@ __all__ = ["run_with_fault"]
 
 # Nothing of benn_fpga: a fault must be in its module before any other imports that.
 LIBRARIES = ["amaranth.back.verilog", "amaranth.lib.fifo", "amaranth.lib.memory", "amaranth.sim",
-             "hypothesis.strategies", "numpy", "pytest"]
+             "hypothesis.strategies", "numpy", "pytest", "pytest_cov.plugin", "xdist.plugin"]
 
 
 def run_with_fault(root, tests, fault):
@@ -28,6 +28,8 @@ def _run(root, tests, fault):
     os.chdir(root)
     os.environ["BENN_FAULT"] = fault
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        # Plain: without rewriting all assertions in hypothesis, which takes a second.
-        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--assert=plain", tests])
+        # Plain: without rewriting all assertions in hypothesis, which takes a second. Native: a
+        # traceback without reading every statement in it.
+        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--assert=plain", "--tb=native",
+                            tests])
     return int(code), out.getvalue()

@@ -1,11 +1,12 @@
 """Drive a component's streams in Amaranth's simulator and check the stream rules on the way."""
 
 import random
+from collections import OrderedDict
 from dataclasses import dataclass
 from unittest import mock
 
 import numpy as np
-from amaranth.hdl import Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
@@ -29,15 +30,50 @@ class Beat:
     payload: object
 
 
-def _simulate(dut, *benches):
-    m = Module()
-    m.submodules.dut = dut
-    m.d.sync += Signal(name="clocked").eq(1)  # a joint may be wires only, the benches need a clock
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    for bench in benches:
-        simulator.add_testbench(bench)
-    simulator.run()
+_KEPT = 4  # simulators
+_simulators = OrderedDict()
+
+
+class _Bed:
+    """A simulator of ``dut`` that benches run in, one after another.
+
+    To make it takes longer than to run it, so that the last ones are kept.
+    """
+
+    def __init__(self, dut, count, has_reset):
+        m, self.reset, self._benches, self._is_new = Module(), Signal(), [None] * count, True
+        m.submodules.dut = ResetInserter(self.reset)(dut) if has_reset else dut
+        m.d.sync += Signal(name="clocked").eq(1)  # a joint may be wires only, benches need a clock
+        self._simulator = Simulator(m)
+        self._simulator.add_clock(1e-6)
+        for n in range(count):
+            self._simulator.add_testbench(self._bench(n))
+
+    def _bench(self, n):
+        async def bench(ctx):
+            await self._benches[n](ctx)
+        return bench
+
+    def run(self, *benches):
+        self._benches[:] = benches
+        if not self._is_new:
+            self._simulator.reset()
+        self._is_new = False
+        try:
+            self._simulator.run()
+        except BaseException:
+            _simulators.clear()  # its benches wait for something still
+            raise
+
+    @classmethod
+    def of(cls, dut, count=1, *, has_reset=False):
+        """That of ``dut`` for ``count`` benches; ``reset`` does something if it ``has_reset``."""
+        key = dut, count, has_reset
+        bed = _simulators.pop(key, None) or cls(*key)
+        _simulators[key] = bed
+        while len(_simulators) > _KEPT:
+            _simulators.popitem(last=False)
+        return bed
 
 
 def _pauses(rate, seed):
@@ -62,31 +98,38 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     def source(port, payloads, seed):
         async def bench(ctx):
             nonlocal moved
-            pauses, cycle = _pauses(idle, seed), 0
+            pauses, cycle, offered = _pauses(idle, seed), 0, False
             for n, payload in enumerate(payloads):
                 while not next(pauses) or (planned and cycle < planned[n]):
+                    if offered:
+                        ctx.set(port.valid, 0)
+                        offered = False
                     await ctx.tick()
                     cycle += 1
                 moved = max(moved, cycle)
-                ctx.set(port.valid, 1)
+                if not offered:
+                    ctx.set(port.valid, 1)
+                    offered = True
                 ctx.set(port.payload, payload)
                 taken = False
                 while not taken:
                     *_, taken = await ctx.tick().sample(port.ready)
                     cycle += 1
                 moved = max(moved, cycle)
-                ctx.set(port.valid, 0)
+            ctx.set(port.valid, 0)
         return bench
 
     def sink(port, count, seed, late=0):
         async def bench(ctx):
             nonlocal open_sinks, moved
             got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
-            surplus = SURPLUS_CYCLES
+            surplus, before = SURPLUS_CYCLES, None
             while surplus:
                 surplus -= open_sinks == 0
                 ready = cycle >= late and next(pauses)
-                ctx.set(port.ready, ready)
+                if ready != before:
+                    ctx.set(port.ready, ready)
+                    before = ready
                 _, _, valid, payload = await ctx.tick().sample(port.valid, port.payload)
                 assert waiting is None or (valid and payload == waiting), "payload did not hold"
                 waiting = payload if valid and not ready else None
@@ -102,9 +145,10 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
                 at_end(ctx)
         return bench
 
-    _simulate(dut, *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
-              *(sink(p, c, f"{seed} o {n}", late * (n == len(sinks) - 1))
-                for n, (p, c) in enumerate(sinks)))
+    _Bed.of(dut, len(sources) + len(sinks)).run(
+        *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
+        *(sink(p, c, f"{seed} o {n}", late * (n == len(sinks) - 1))
+          for n, (p, c) in enumerate(sinks)))
     return [transfers[id(port)] for port, _ in sinks]
 
 
@@ -114,13 +158,13 @@ def after_reset(dut, payloads, *, reset_at, count=None):
 
     Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
     """
-    reset, got = Signal(), []
+    bed, got = _Bed.of(dut, has_reset=True), []
 
     async def bench(ctx):
         ctx.set(dut.o.ready, 1)
         sent, cycle = 0, 0
         while len(got) < (count or len(payloads)):
-            ctx.set(reset, cycle == reset_at)
+            ctx.set(bed.reset, cycle == reset_at)
             ctx.set(dut.i.valid, sent < len(payloads))
             ctx.set(dut.i.payload, payloads[min(sent, len(payloads) - 1)])
             _, _, ready, valid, payload = await ctx.tick().sample(
@@ -133,7 +177,7 @@ def after_reset(dut, payloads, *, reset_at, count=None):
             cycle += 1
             assert cycle < 1000, f"hang: only {len(got)} came out"
 
-    _simulate(ResetInserter(reset)(dut), bench)
+    bed.run(bench)
     return got
 
 
@@ -170,6 +214,19 @@ class Answers:
                 and not any(self.users))
 
 
+_ensembles = OrderedDict()
+
+
+def _ensemble(model, folding):
+    """The design of ``model``, that of before if it comes again."""
+    key = model.digest(), folding
+    dut = _ensembles.pop(key, None) or Ensemble(model=model, folding=folding)
+    _ensembles[key] = dut
+    while len(_ensembles) > _KEPT:
+        _ensembles.popitem(last=False)
+    return dut
+
+
 def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, before=(),
         reset_at=None, limit=40_000, dut=None, at_end=None):
     """Send AXI4-Stream ``beats`` to the ensemble and collect ``count`` answers.
@@ -178,10 +235,14 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
     ``before`` are sent first, and in that cycle the design is reset, wherever it is. ``at_end`` is
     given the simulator's context when all is over.
     """
-    dut = dut or Ensemble(model=model, folding=folding)
+    if not dut:  # one that is watched is made anew
+        dut = (Ensemble if at_end else _ensemble)(model=model, folding=folding)
     lanes, size = folding.bus // 8, answer_size(model.classes)
     records, users, started, answered = [], [], [], []
-    reset, noise = Signal(), random.Random(f"{seed} noise")
+    bed, noise = _Bed.of(dut, has_reset=True), random.Random(f"{seed} noise")
+    # Each setting of a value settles the whole design.
+    inputs = Cat(dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tkeep, dut.s_axis_tlast,
+                 dut.m_axis_tready)
 
     async def bench(ctx):
         idles, stalls = _pauses(idle, f"{seed} i"), _pauses(stall, f"{seed} o")
@@ -195,13 +256,10 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
             blocked = sent == len(todo) or (alone and sent == alone and not records)
             offered = not blocked and (offered or next(idles))
             ready = next(stalls)
-            ctx.set(dut.s_axis_tvalid, offered)
             data, keep, last = todo[sent] if offered else \
                 (noise.getrandbits(8 * lanes), noise.getrandbits(lanes), noise.getrandbits(1))
-            ctx.set(dut.s_axis_tdata, data)
-            ctx.set(dut.s_axis_tkeep, keep)
-            ctx.set(dut.s_axis_tlast, last)
-            ctx.set(dut.m_axis_tready, ready)
+            ctx.set(inputs, offered | data << 1 | keep << (8 * lanes + 1)
+                    | last << (9 * lanes + 1) | ready << (9 * lanes + 2))
             beat = tuple(ctx.get(s) for s in (dut.m_axis_tdata, dut.m_axis_tkeep, dut.m_axis_tlast,
                                               dut.m_axis_tuser))
             valid = ctx.get(dut.m_axis_tvalid)
@@ -224,9 +282,11 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
                     started.append(cycle)
                 first = last
                 sent, offered = sent + 1, False
-            ctx.set(reset, now_reset)
+            if now_reset:
+                ctx.set(bed.reset, 1)
             await ctx.tick()
             if now_reset:
+                ctx.set(bed.reset, 0)
                 todo, sent, held, first, offered = beats, 0, None, True, False
                 started.clear()
             cycle += 1
@@ -234,7 +294,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
         if at_end:
             at_end(ctx)
 
-    _simulate(ResetInserter(reset)(dut), bench)
+    bed.run(bench)
     data = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), size)
     fields, _ = decode(data, model.classes)
     return Answers(*(fields[name] for name in fields.dtype.names), users, started, answered)
