@@ -195,6 +195,10 @@ class Layer(ABC):
         """Products that it computes in a cycle."""
         return 0
 
+    def bits_beside(self, fold: Fold) -> int:
+        """Bits that a fold needs beside its lanes, roughly: to compare folds of as many lanes."""
+        return 0
+
     @property
     def xnor_planes(self) -> int:
         """XNOR gates of a product."""
@@ -211,10 +215,16 @@ class Layer(ABC):
         return False
 
     sized_by_value: ClassVar[tuple[str, ...]] = ()  # arrays whose width depends on what they hold
+    # Whether its unit reads inputs once that all engines share, and knows of inputs to come.
+    shares_inputs: ClassVar[bool] = False
 
     def latency(self, fold: Fold, rounds: int) -> int:
         """Cycles from the last word that an output needs to that output."""
         return 1
+
+    def reads_ahead(self, fold: Fold, rounds: int) -> int:
+        """Of these, the first in which it need not have the word yet."""
+        return 0
 
     def memories(self, unit: Unit) -> dict[str, Memory]:
         """Memories of its unit, by name."""
@@ -233,6 +243,8 @@ def _table(unit: Unit, bits_: int, copies: int = 1, entries: int = 1) -> Memory:
 
 class Products(Layer):
     """``outputs`` sums of ``inputs`` products each: what Dense and Conv share."""
+
+    shares_inputs = True
 
     outputs: int
     weight_bits: int
@@ -266,6 +278,16 @@ class Products(Layer):
     def popcount_bits(self) -> int:
         """Width of the weighted popcount ``P = (s + max_sum) / 2`` and of its thresholds."""
         return (self.max_sum + 1).bit_length()
+
+    def entry_bits(self, output_bits: int) -> int:
+        """Width of what is stored for an output, which has ``output_bits``, beside its weights:
+        its offset, what is missing to its threshold with a bit that says it is reached, or its
+        thresholds."""
+        if self.is_scores:
+            return output_bits
+        if self.levels == 1:
+            return self.max_sum.bit_length() + 1
+        return self.levels * self.popcount_bits
 
     @property
     def stored_bits(self) -> int:
@@ -303,6 +325,11 @@ class Products(Layer):
     def xnor_lanes(self, fold: Fold) -> int:
         return fold.pe * fold.simd
 
+    def bits_beside(self, fold: Fold) -> int:
+        """Each output has an accumulator, with an adder and what it starts from; each input is
+        collected, held in a buffer and read from it. The weights rank folds of `sfc` on an ECP5."""
+        return 5 * fold.pe * self.popcount_bits + 3 * fold.simd * self.input_bits
+
     @property
     def xnor_planes(self) -> int:
         return self.weight_bits * self.input_bits
@@ -310,12 +337,14 @@ class Products(Layer):
     def latency(self, fold: Fold, rounds: int) -> int:
         return latency.layer_latency(self, fold, rounds)
 
+    def reads_ahead(self, fold: Fold, rounds: int) -> int:
+        return latency.weights_latency(self, fold, rounds)
+
     def memories(self, unit: Unit) -> dict[str, Memory]:
-        fold = unit.stage.fold
-        width = unit.o.element_bits if self.is_scores else self.levels * self.popcount_bits
+        fold, ways = unit.stage.fold, unit.o.ways
         return {"weights": Memory(unit.rounds * unit.stage.reads,
-                                  fold.pe * fold.simd * self.weight_bits, constant=True),
-                "table": _table(unit, fold.pe * width)}
+                                  fold.pe * fold.simd * self.weight_bits, ways, constant=True),
+                "table": _table(unit, fold.pe * self.entry_bits(unit.o.element_bits), ways)}
 
 
 @dataclass(frozen=True)
@@ -536,7 +565,8 @@ class _Pool(Window):
     def _partials(self, unit: Unit, bits_: int) -> dict[str, Memory]:
         """Partial results of tiles."""
         lanes = unit.stage.fold.pe
-        return {"partials": Memory(self.places(lanes), lanes * bits_)} if self.is_tiled else {}
+        return {"partials": Memory(self.places(lanes), lanes * unit.o.ways * bits_)
+                } if self.is_tiled else {}
 
 
 @dataclass(frozen=True)
@@ -635,14 +665,15 @@ class SumPool(_Pool):
     def memories(self, unit: Unit) -> dict[str, Memory]:
         if not self.output_bits:
             return self._partials(unit, unit.o.element_bits)
-        lanes, input_bits = unit.stage.fold.pe, unit.i.element_bits
+        lanes, ways, input_bits = unit.stage.fold.pe, unit.o.ways, unit.i.element_bits
         width = self.sum_bits(input_bits)
         if not self.relu:
-            return {"table": _table(unit, lanes * self.levels * width),
+            return {"table": _table(unit, lanes * ways * self.levels * width),
                     **self._partials(unit, width)}
         # Every lane has a table of its own, since it counts its own active taps.
-        return {"table": _table(unit, self.levels * width, copies=lanes, entries=self.entries),
-                "active": _table(unit, lanes * self.active_bits(input_bits)),
+        return {"table": _table(unit, self.levels * width, copies=lanes * ways,
+                                entries=self.entries),
+                "active": _table(unit, lanes * ways * self.active_bits(input_bits)),
                 **self._partials(unit, width + self.address_bits(lanes, unit.rounds))}
 
 
@@ -684,7 +715,8 @@ class Scale(_Image):
         return latency.scale_latency(self, fold.pe, rounds)
 
     def memories(self, unit: Unit) -> dict[str, Memory]:
-        return {key: _table(unit, unit.stage.fold.pe * width) for key, width in unit.constants}
+        return {key: _table(unit, unit.stage.fold.pe * unit.o.ways * width)
+                for key, width in unit.constants}
 
 
 @dataclass(frozen=True)

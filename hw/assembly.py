@@ -1,13 +1,13 @@
 """From the nodes of a plan to components, and from what they read to connections."""
 
 from amaranth.hdl import *
-from amaranth.lib import wiring
 
 from benn_fpga import layers
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Fork, Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.joints import Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
 from benn_fpga.hw.mvtu import MatrixVectorUnit
+from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.port import AnswerPort
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
@@ -17,7 +17,7 @@ from benn_fpga.hw.vote import HardVote, Voter
 from benn_fpga.hw.window import LineBuffer, tap_layout
 from benn_fpga.plan import memories, nodes
 
-__all__ = ["UNITS", "component", "connect", "convey", "payload"]
+__all__ = ["UNITS", "component", "connect"]
 
 UNITS = {
     layers.Dense: MatrixVectorUnit,
@@ -41,12 +41,8 @@ def payload(words):
     return unsigned(words.bits)
 
 
-def component(node, contents=None):
-    """The component of a node.
-
-    ``contents`` are what memories hold: of the engine that the node is in, or, if all share it, of
-    all engines.
-    """
+def component(node, contents):
+    """The component of a node; ``contents`` are what the memories of each engine hold."""
     i, o = node.i, node.o
     match node:
         case nodes.Unit(stage=stage):
@@ -60,73 +56,71 @@ def component(node, contents=None):
             return EncoderUnit(encoder=encoder, lanes=i.lanes,
                                thresholds=memories.encoder_words(encoder, i.lanes))
         case nodes.Converter():
-            return Gearbox(i.lanes, o.lanes, frame=node.turn, element_bits=i.element_bits)
+            return Gearbox(i.lanes, o.lanes, frame=node.turn, element_bits=i.wide_bits)
         case nodes.Ring():
-            return ReplayBuffer(i.bits, words=i.words, replays=node.replays)
+            return ReplayBuffer(i.bits, words=i.words, replays=node.replays, ahead=o.ahead)
         case nodes.Tiles(stage=stage):
-            return Tiles(stage.layer, lanes=i.lanes, element_bits=i.element_bits)
+            return Tiles(stage.layer, lanes=i.lanes, element_bits=i.wide_bits)
         case nodes.LineBuffer(stage=stage):
-            return LineBuffer(stage.window, lanes=i.lanes, element_bits=i.element_bits,
+            return LineBuffer(stage.window, lanes=i.lanes, element_bits=i.wide_bits,
                               replays=stage.words_out, groups=stage.parts)
         case nodes.SlidingWindow(stage=stage):
-            return SlidingWindow(stage.layer, lanes=o.lanes, element_bits=i.element_bits,
+            return SlidingWindow(stage.layer, lanes=o.lanes, element_bits=i.wide_bits,
                                  replays=stage.words_out)
         case nodes.Gate():
             return Gate(payload(i), count=node.count, marked=node.marked)
-        case nodes.Fork():
-            return Fork(payload(o), ways=len(contents))
-        case nodes.Spread():
-            return None  # registers beside the engines
         case nodes.Queue():
             return Queue(i.bits, count=node.count, depth=node.depth)
         case nodes.HardVote():
-            return HardVote(classes=i.words * i.lanes, lanes=i.lanes, score_bits=i.element_bits)
+            return HardVote(classes=i.words * i.lanes, lanes=i.lanes, score_bits=i.element_bits,
+                            engines=i.ways)
         case nodes.Voter():
-            return Voter(classes=o.lanes, lanes=i.lanes, vote_bits=i.element_bits,
-                         total_bits=o.element_bits,
+            return Voter(classes=i.words * i.lanes, lanes=i.lanes, vote_bits=i.element_bits,
+                         total_bits=node.total_bits, block=node.block, shared=i.ways == 1,
                          weights=[each.vote_weights() for each in contents])
         case nodes.AnswerPort():
-            return AnswerPort(classes=i.lanes, total_bits=i.element_bits, bus=o.bits,
-                              reject=node.reject)
+            totals = node.totals
+            return AnswerPort(classes=totals.words * totals.lanes, total_bits=totals.element_bits,
+                              bus=o.bits, block=totals.lanes, reject=node.reject)
     raise TypeError(f"{node.name}: {type(node).__name__} has no component")
 
 
-def convey(m, source, given, sink, wanted):
-    """Connect two streams of the plan, without the marks that the sink does not want; a word
-    without a mark is a tap in the image."""
-    none = nodes.Marks.NONE
-    word = source.payload if given.marks is none else source.p.data
-    if given.marks is wanted.marks:
-        m.d.comb += sink.payload.eq(source.payload)
-    elif wanted.marks is none:
-        m.d.comb += sink.payload.eq(word)
-    else:
-        m.d.comb += [sink.p.data.eq(word), sink.p.inside.eq(1)]
-    m.d.comb += sink.valid.eq(source.valid)
-    if not isinstance(source.ready, Const):
-        m.d.comb += source.ready.eq(sink.ready)
-
-
-def connect(m, plan, node, parts, given, port=0):
+def connect(m, plan, node, parts, port=0):
     """Connect a port of a node with the node that it reads.
 
-    Marks end before a line buffer and behind a gate, and a queue is always ready; other streams are
-    connected as they are.
+    Marks that the node does not want end here; a word without a mark is a tap in the image. What
+    all engines share goes to each of them, and a word that was offered ahead waits until it is
+    there, if the node wants it so.
 
     Parameters
     ----------
     m : the module
     plan : of the whole design
     parts : components by name
-    given : streams of nodes that are outside, by name
     """
     part, before = parts[node.name], plan[node.reads[port]]
-    source = given[before.name] if before.name in given else parts[before.name].o
-    sink = getattr(part, _PORTS.get(type(part), "i")[port])
-    if isinstance(node, (nodes.LineBuffer, nodes.Queue)) or isinstance(before, nodes.Gate):
-        convey(m, source, before.o, sink, node.ports[port])
+    source = getattr(parts[before.name], node.source)
+    sink = getattr(part, _PORTS.get(type(part), ("i",))[port])
+    given, wanted = getattr(before, node.source), node.ports[port]
+    none = nodes.Marks.NONE
+    if given.marks is wanted.marks and given.ways == wanted.ways:
+        m.d.comb += Value.cast(sink.payload).eq(source.payload)
     else:
-        wiring.connect(m, source, sink)
+        word = source.payload if given.marks is none else source.p.data
+        if given.ways != wanted.ways:
+            word = Cat(word.word_select(n, given.element_bits).replicate(wanted.ways)
+                       for n in range(given.lanes))
+        m.d.comb += (sink.payload if wanted.marks is none else sink.p.data).eq(word)
+        if wanted.marks is nodes.Marks.TAP:
+            m.d.comb += sink.p.inside.eq(source.p.inside if given.marks is wanted.marks else 1)
+        elif wanted.marks is nodes.Marks.TILE:
+            m.d.comb += [sink.p[key].eq(source.p[key])
+                         for key in ("first", "last", "enters", "leaves", "place")]
+    late = given.ahead - wanted.ahead if isinstance(node, nodes.Unit) else 0
+    m.d.comb += sink.valid.eq(delay(m, source.valid, late, name=f"{before.name}_valid",
+                                    init=0)[-1])
+    if not isinstance(source.ready, Const):
+        m.d.comb += source.ready.eq(sink.ready)
 
 
-_PORTS = {AddUnit: "ab"}  # of those that have several
+_PORTS = {AddUnit: ("a", "b"), AnswerPort: ("i", "totals")}  # of those that have several

@@ -1,6 +1,26 @@
-"""Constants of channels, one bank of them per round."""
+"""Constants of channels, one bank of them per round.
 
-__all__ = ["check_banks", "word"]
+Engines that do the same to every channel are one with as many times the channels: channel 0 of
+every engine, then channel 1, as streams have them.
+"""
+
+from dataclasses import replace
+
+__all__ = ["check_banks", "interleaved", "widened", "word"]
+
+
+def widened(layer, ways):
+    """``layer`` with the channels of so many engines."""
+    *size, channels = layer.shape
+    return replace(layer, shape=(*size, channels * ways))
+
+
+def interleaved(contents, n):
+    """What the members of all engines store for layer ``n``: by name, per round and channel."""
+    stored = [each.stored(n) for each in contents]
+    return {key: [[value for channel in zip(*banks, strict=True) for value in channel]
+                  for banks in zip(*(each[key] for each in stored), strict=True)]
+            for key in stored[0]}
 
 
 def check_banks(noun, values, *sizes):

@@ -4,16 +4,15 @@ from functools import reduce
 from operator import and_
 
 from amaranth.hdl import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.assembly import component, connect, convey, payload
-from benn_fpga.hw.member import Member
-from benn_fpga.plan import names, nodes
+from benn_fpga.hw.assembly import component, connect
+from benn_fpga.plan import nodes
 from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import plan
 
-__all__ = ["Ensemble", "feed"]
+__all__ = ["Ensemble"]
 
 
 class Ensemble(wiring.Component):
@@ -21,16 +20,15 @@ class Ensemble(wiring.Component):
 
     ::
 
-        s_axis -> skid -> guard -> encoder -> gearbox -> front -+-> engine 0 -+
-                            |                                   +-> engine 1 -+-> voter
-                            |                                   +-> ...      -+     |
-                            +-- error flags -----------------------------------> port
-                                                                                     |
-                                                                                  m_axis
+        s_axis -> skid -> guard -> encoder -> gearbox -> front -> gate -> layer 0 -> queue -> ...
+                            |                                                         |
+                            +-- error flags -----------> port <- answers <- voter <- layer n
+                                                           |
+                                                        m_axis
 
-    The front of a dense first layer is a ring of frames and a fork. That of another cuts windows
-    (line buffer, window of registers or tiles), and a gate and a register lead what is read to all
-    engines at once.
+    The front of a dense layer is a ring of frames, that of another cuts windows (line buffer,
+    window of registers or tiles). A unit computes a layer of all engines, side by side. It never
+    stops: its gate reserves a place in the queue behind it before it starts.
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
     frames each takes ``plan(model, folding).schedule.cycles_per_frame`` cycles.
@@ -62,36 +60,26 @@ class Ensemble(wiring.Component):
         m = Module()
         plan = self._plan
         contents = [Contents(self._model, self._folding, n) for n in range(plan.parallel)]
-        members = [Member(plan=plan, contents=each) for each in contents]
+        parts = {node.name: component(node, contents) for node in plan.nodes}
+        for name, part in parts.items():
+            m.submodules[name] = part
+        for node in plan.nodes:
+            for port, _ in zip(range(len(node.ports)), node.reads, strict=False):
+                connect(m, plan, node, parts, port)
+        for gate in plan.all(nodes.Gate):
+            # A place is reserved in every queue, so that none makes the others wait.
+            queues = [parts[name] for name in gate.reserves]
+            m.d.comb += parts[gate.name].room.eq(reduce(and_, (queue.room for queue in queues)))
+            m.d.comb += [queue.take.eq(parts[gate.name].take) for queue in queues]
 
-        # Built once for all engines: from the port to what all of them read.
-        shared = {node.name: component(node, contents) for node in plan.nodes if not node.engines}
-        skid, guard, voter, port = (shared[node.name] for node in (
-            plan.entry, plan.guard, plan.voter, plan.port))
-        m.submodules[plan.entry.name] = skid
+        skid, guard, port = (parts[node.name] for node in (plan.entry, plan.guard, plan.port))
+        wiring.connect(m, guard.error, port.error)
         m.d.comb += [
             skid.i.p.data.eq(self.s_axis_tdata),
             skid.i.p.keep.eq(self.s_axis_tkeep),
             skid.i.p.last.eq(self.s_axis_tlast),
             skid.i.valid.eq(self.s_axis_tvalid),
             self.s_axis_tready.eq(skid.i.ready),
-        ]
-        feed(m, plan, plan.lead[1:], shared, {}, members)
-
-        m.submodules[plan.voter.name] = voter
-        for n, member in enumerate(members):
-            m.submodules[names.engine(n)] = member
-            votes = member.o
-            for node in plan.votes:
-                m.submodules[names.beside(node.name, n)] = vote = component(node)
-                wiring.connect(m, votes, vote.i)
-                votes = vote.o
-            wiring.connect(m, votes, voter.i[n])
-
-        m.submodules[plan.port.name] = port
-        wiring.connect(m, voter.o, port.i)
-        wiring.connect(m, guard.error, port.error)
-        m.d.comb += [
             self.m_axis_tdata.eq(port.o.p.beat.data),
             self.m_axis_tkeep.eq(port.o.p.beat.keep),
             self.m_axis_tlast.eq(port.o.p.beat.last),
@@ -100,32 +88,3 @@ class Ensemble(wiring.Component):
             port.o.ready.eq(self.m_axis_tready),
         ]
         return m
-
-
-def feed(m, plan, chosen, parts, given, members):
-    """Add the nodes ``chosen``; the last of them leads what is read to all engines.
-
-    ``parts`` are their components and ``given`` the streams from outside, both by name.
-    """
-    *before, last = chosen
-    for node in before:
-        m.submodules[node.name] = parts[node.name]
-    for node in before:
-        connect(m, plan, node, parts, given)
-    source = given.get(last.reads[0]) or parts[last.reads[0]].o
-    if plan.gate(plan.units[0]):  # which reserves places in queues of every engine
-        gate = parts[plan.gate(plan.units[0]).name]
-        m.d.comb += gate.room.eq(reduce(and_, (member.room for member in members)))
-        m.d.comb += [member.take.eq(gate.take) for member in members]
-    if isinstance(last, nodes.Fork):
-        m.submodules[last.name] = fork = parts[last.name]
-        convey(m, source, last.i, fork.i, last.o)
-        for member, o in zip(members, fork.o, strict=True):
-            wiring.connect(m, o, member.i)
-        return
-    now = stream.Signature(payload(last.o), always_ready=True).create(path=(last.name,))
-    word, valid = Signal.like(now.payload, reset_less=True), Signal()
-    convey(m, source, last.i, now, last.o)
-    m.d.sync += [word.eq(now.payload), valid.eq(now.valid)]
-    for member in members:
-        m.d.comb += [member.i.payload.eq(word), member.i.valid.eq(valid)]

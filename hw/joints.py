@@ -1,4 +1,4 @@
-"""Stream joints: skid buffer, fork, replay buffer, queue, gate and width converters.
+"""Stream joints: skid buffer, replay buffer, queue, gate and width converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
 ``ready``) and passes one word per cycle where nothing stalls it.
@@ -9,11 +9,12 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import counter
+from benn_fpga.hw.pipeline import counter, delay
 from benn_fpga.hw.ram import buffer_attrs
+from benn_fpga.plan.latency import MEMORY_LATENCY
 from benn_fpga.plan.widths import gear
 
-__all__ = ["Collect", "Emit", "Fork", "Gate", "Gearbox", "Queue", "ReplayBuffer", "SkidBuffer"]
+__all__ = ["Collect", "Emit", "Gate", "Gearbox", "Queue", "ReplayBuffer", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -48,64 +49,33 @@ class SkidBuffer(wiring.Component):
         return m
 
 
-class Fork(wiring.Component):
-    """Gives each word of ``i`` to every one of ``ways`` outputs, each when it is ready. Latency 0.
-
-    Parameters
-    ----------
-    shape : of the payload
-    ways : number of outputs
-
-    Members
-    -------
-    i : In(stream), o : Out(stream), an array of ``ways``
-    """
-
-    def __init__(self, shape, *, ways):
-        positive(ways=ways)
-        self._ways = ways
-        super().__init__({
-            "i": In(stream.Signature(shape)),
-            "o": Out(stream.Signature(shape)).array(ways),
-        })
-
-    def elaborate(self, platform):
-        m = Module()
-        taken = Signal(self._ways)
-        done = Signal(self._ways)
-        for n, o in enumerate(self.o):
-            m.d.comb += [
-                o.payload.eq(self.i.payload),
-                o.valid.eq(self.i.valid & ~taken[n]),
-                done[n].eq(taken[n] | o.ready),
-            ]
-        m.d.comb += self.i.ready.eq(done.all())
-        with m.If(self.i.valid):
-            m.d.sync += taken.eq(Mux(self.i.ready, 0, done))
-        return m
-
-
 class ReplayBuffer(wiring.Component):
     """Sends each frame of ``words`` words ``replays`` times, while the next frame comes in.
 
     A ring of two frames. A word is sent as soon as it is there and its place is free as soon as it
-    was sent for the last time, so neither side waits for a whole frame. Latency 2.
+    was sent for the last time, so neither side waits for a whole frame. Latency 2, or 1 with
+    ``ahead``.
 
     Parameters
     ----------
     width : bits of the payload
     words : words of a frame
     replays : how often a frame is sent
+    ahead : 0, or MEMORY_LATENCY: the cycles after which a payload follows that was offered and
+        taken, there for one cycle
 
     Members
     -------
     i : In(stream), o : Out(stream)
     """
 
-    def __init__(self, width, *, words, replays):
+    def __init__(self, width, *, words, replays, ahead=0):
         positive(width=width, words=words, replays=replays)
+        if ahead not in (0, MEMORY_LATENCY):
+            raise ValueError(f"Ahead must be 0 or {MEMORY_LATENCY}, not {ahead!r}")
         self._words = words
         self._replays = replays
+        self._ahead = ahead
         super().__init__({"i": In(stream.Signature(width)), "o": Out(stream.Signature(width))})
 
     def elaborate(self, platform):
@@ -114,9 +84,9 @@ class ReplayBuffer(wiring.Component):
         # A word is read the cycle after it is written at the earliest (fresh), and its place is
         # written the cycle after it is read for the last time at the earliest (free): the ports
         # never meet at an address, and synthesis need not care which would win.
+        attrs = buffer_attrs(depth, len(self.i.payload))
         m.submodules.memory = mem = memory.Memory(
-            shape=self.i.payload.shape(), depth=depth, init=[],
-            attrs=buffer_attrs(depth, len(self.i.payload)))
+            shape=self.i.payload.shape(), depth=depth, init=[], attrs=attrs)
         write, read = mem.write_port(), mem.read_port()
 
         free = Signal(range(depth + 1), init=depth)  # places that may be written
@@ -125,6 +95,7 @@ class ReplayBuffer(wiring.Component):
         address, _ = counter(m, depth, en=put, name="place")
         word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
+        place = Mux(bank, self._words, 0) + word
         m.d.comb += [
             self.i.ready.eq(free != 0),
             put.eq(self.i.valid & self.i.ready),
@@ -132,19 +103,30 @@ class ReplayBuffer(wiring.Component):
             write.data.eq(self.i.payload),
             write.en.eq(put),
             first.eq(replay == 0),
-            read.addr.eq(Mux(bank, self._words, 0) + word),
-            read.en.eq(get),
-            self.o.payload.eq(read.data),
         ]
-        m.d.sync += [
-            free.eq(free - put + (get & last)),
-            fresh.eq(fresh + put - (get & first)),
-        ]
+        m.d.sync += fresh.eq(fresh + put - (get & first))
         with m.If(get & end & last):
             m.d.sync += bank.eq(~bank)
-        with m.If(~self.o.valid | self.o.ready):
-            m.d.comb += get.eq(~first | (fresh != 0))
-            m.d.sync += self.o.valid.eq(get)
+        gone = get & last
+        if not self._ahead:
+            m.d.comb += [read.addr.eq(place), read.en.eq(get), self.o.payload.eq(read.data)]
+            m.d.sync += free.eq(free - put + gone)
+            with m.If(~self.o.valid | self.o.ready):
+                m.d.comb += get.eq(~first | (fresh != 0))
+                m.d.sync += self.o.valid.eq(get)
+            return m
+
+        m.d.comb += [
+            self.o.valid.eq(~first | (fresh != 0)),
+            get.eq(self.o.valid & self.o.ready),
+        ]
+        m.d.sync += free.eq(free - put + delay(m, gone, 1, name="gone", init=0)[-1])
+        if "ram_style" in attrs:  # a block RAM has two registers of its own
+            m.d.comb += [read.addr.eq(place), read.en.eq(1),
+                         self.o.payload.eq(delay(m, read.data, 1, name="data")[-1])]
+        else:  # registers are fewer for the address
+            m.d.comb += [read.addr.eq(delay(m, place, 1, name="asked")[-1]), read.en.eq(1),
+                         self.o.payload.eq(read.data)]
         return m
 
 

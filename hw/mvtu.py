@@ -4,146 +4,206 @@ from amaranth.hdl import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from benn_fpga.hw.check import positive
 from benn_fpga.hw.pe import ProcessingElement
-from benn_fpga.hw.pipeline import banked, counter, delay, enable
+from benn_fpga.hw.pipeline import banked, counter, delay
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
+from benn_fpga.plan import names
 from benn_fpga.plan.latency import MEMORY_LATENCY, sum_latency
 
 __all__ = ["MatrixVectorUnit"]
 
 
 class MatrixVectorUnit(wiring.Component):
-    """PE outputs x SIMD inputs per cycle: XNOR, popcount, accumulate, then thresholds or bias.
+    """PE outputs x SIMD inputs per cycle and engine: XNOR, popcount, accumulate, compare.
 
     A frame, or a window, comes in as SF = inputs/SIMD words, sent NF = outputs/PE times; each time
     yields the next PE outputs. Round t of ``rounds`` uses bank t of the weights, for all windows of
-    a frame. With P the weighted popcount
-    of an output, a hidden layer gives the code ``number of thresholds t with P >= t`` and the score
-    layer (``layer.output_bits`` 0) gives the signed ``2*P + offset``. Latency from the last word
-    of a fold ``latency.layer_latency``, one word per cycle except for the pauses asked for.
+    a frame. With P the weighted popcount of an output, a hidden layer gives the code ``number of
+    thresholds t with P >= t`` and the score layer (``layer.output_bits`` 0) gives the signed
+    ``2*P + offset``. All engines do the same in the same cycles, each with its own weights: one
+    sequencer serves them. Latency from the last word of a fold ``latency.layer_latency``, one word
+    per cycle.
 
     Parameters
     ----------
     layer : layers.Dense or layers.Conv
     fold : spec.Fold
     rounds : banks of weights, T
-    weights : words as from memories.Contents.weights
-    table : words as from memories.Contents.thresholds or offsets
-    score_bits : width of a score, for the score layer
-    pause : words after which no word is taken for some cycles, and these cycles
-    waits : whether outputs may have to wait; then all stops
+    weights : per engine, words as from memories.Contents.weights
+    table : per engine, words as from memories.Contents.table
+    output_bits : width of an output
+    shared : whether all engines read the same inputs
+    ahead : cycles after which the payload of ``i`` follows
 
     Members
     -------
-    i : In(stream of simd * layer.input_bits bits)
-    o : Out(stream of pe * layer.output_bits bits, or pe * score_bits for scores)
+    i : In(stream of simd * layer.input_bits bits, of every engine unless it is ``shared``)
+    o : Out(stream of pe * output_bits bits of every engine)
     """
 
-    def __init__(self, *, layer, fold, rounds, weights, table, score_bits=None, pause=(1, 0),
-                 waits=True):
+    def __init__(self, *, layer, fold, rounds, weights, table, output_bits, shared=False,
+                 ahead=0):
+        positive(rounds=rounds, output_bits=output_bits)
         self._layer = layer
         self._fold = fold
         self._rounds = rounds
         self._sf = layer.inputs // fold.simd
         folds = rounds * (layer.outputs // fold.pe)
-        if len(weights) != folds * self._sf or len(table) != folds:
-            raise ValueError(f"Images must hold {folds * self._sf} words of weights and {folds} of "
-                             f"the table, not {len(weights)} and {len(table)}")
-        if layer.is_scores != (score_bits is not None):
-            raise ValueError(f"Score bits must be given for the score layer only, "
-                             f"not {score_bits!r}")
-        if pause[1] and not waits:
-            raise ValueError("A layer that never stops cannot pause")
-        self._pause = pause
+        for words, entries in zip(weights, table, strict=True):
+            if len(words) != folds * self._sf or len(entries) != folds:
+                raise ValueError(f"Images must hold {folds * self._sf} words of weights and "
+                                 f"{folds} of the table, not {len(words)} and {len(entries)}")
         self._weights = weights
         self._table = table
-        self._output_bits = score_bits if layer.is_scores else layer.output_bits
+        self._engines = len(weights)
+        self._output_bits = output_bits
+        self._ways = 1 if shared else self._engines
+        self._ahead = ahead
         super().__init__({
-            "i": In(stream.Signature(fold.simd * layer.input_bits, always_ready=not waits)),
-            "o": Out(stream.Signature(fold.pe * self._output_bits, always_ready=not waits)),
+            "i": In(stream.Signature(fold.simd * layer.input_bits * self._ways,
+                                     always_ready=True)),
+            "o": Out(stream.Signature(fold.pe * output_bits * self._engines, always_ready=True)),
         })
 
     @classmethod
     def planned(cls, unit, contents):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
         stage, n = unit.stage, unit.stage.n
-        width = unit.o.element_bits if stage.layer.is_scores else None
-        table = contents.thresholds(n) if width is None else contents.offsets(n, width)
         return cls(layer=stage.layer, fold=stage.fold, rounds=unit.rounds,
-                   weights=contents.weights(n), table=table, score_bits=width, pause=unit.pause,
-                   waits=unit.waits)
+                   weights=[each.weights(n) for each in contents],
+                   table=[each.table(n, unit.o.element_bits) for each in contents],
+                   output_bits=unit.o.element_bits, shared=unit.i.ways == 1, ahead=unit.i.ahead)
 
     def elaborate(self, platform):
         m = Module()
-        layer, fold, sf = self._layer, self._fold, self._sf
-        may = Signal()
-        en, accept = enable(m, self.i, self.o, may)
-        payload = Signal.like(self.o.payload, reset_less=True)
-        m.d.comb += [may.eq(self._may_take(m, en, accept)), self.o.payload.eq(payload)]
+        layer, fold, size = self._layer, self._fold, self._layer.input_bits
+        engines = [_Engine(layer=layer, fold=fold, weights=weights, table=table,
+                           output_bits=self._output_bits)
+                   for weights, table in zip(self._weights, self._table, strict=True)]
+        latency = engines[0].weights_latency
 
-        # Stage 0: a word arrives, its weights are asked for.
-        m.submodules.weights = weights = Rom(
-            self._weights, width=fold.pe * fold.simd * layer.weight_bits)
-        at, last = counter(m, sf, en=accept, name="chunk")
-        word = self._banked(m, self._weights, en=accept, name="word")
-        m.d.comb += [weights.address.eq(word), weights.en.eq(en)]
+        # Stage 0: weights are asked for, of a word that may still be on its way. What has moved s
+        # registers down the pipeline is at stage s.
+        asked = delay(m, self.i.valid, max(0, self._ahead - latency), name="asked", init=0)[-1]
+        at, last = counter(m, self._sf, en=asked, name="chunk")
+        word = self._banked(m, len(self._weights[0]), en=asked, name="word")
+        x = delay(m, self.i.payload, max(0, latency - self._ahead), name="x")[-1]
+        summed = latency + sum_latency(fold.simd, layer.weight_bits, size)
+        valid = delay(m, asked, summed + 1, name="valid", init=0)
+        first = delay(m, at == 0 if self._sf > 1 else C(1), summed, name="first")
+        last = delay(m, last, summed + 1, name="last")
+        early = max(0, engines[0].table_stage - MEMORY_LATENCY)
+        asks = (first if engines[0].starts_from_table else last)[early]
+        row = self._banked(m, len(self._table[0]), en=valid[early] & asks, name="row")
+        done = valid[-1] & last[-1]
+        m.d.comb += self.o.valid.eq(
+            delay(m, done, engines[0].compares, name="done", init=0)[-1])
 
-        # Stage s of these lines goes with what has moved s registers down the pipeline.
-        summed = weights.latency + sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
-        x = delay(m, self.i.payload, weights.latency, en=en, name="x")[-1]
-        valid = delay(m, accept, summed, en=en, name="valid", init=0)
-        first = delay(m, at == 0, summed, en=en, name="first") if sf > 1 else None
-        last = delay(m, last, summed, en=en, name="last")
+        for n, engine in enumerate(engines):
+            m.submodules[names.engine(n)] = engine
+            way = min(n, self._ways - 1)
+            m.d.comb += [
+                engine.x.eq(Cat(x.word_select(k * self._ways + way, size)
+                                for k in range(fold.simd))),
+                engine.word.eq(word),
+                engine.row.eq(row),
+                engine.valid.eq(valid[summed]),
+                engine.first.eq(first[summed]),
+            ]
+        m.d.comb += self.o.payload.eq(Cat(
+            engine.o.word_select(k, self._output_bits) for k in range(fold.pe)
+            for engine in engines))
+        return m
 
-        # The table is read so that it arrives together with the accumulated sums.
-        width = self._output_bits if layer.is_scores else layer.levels * layer.popcount_bits
-        m.submodules.table = table = Rom(self._table, width=fold.pe * width)
-        early = summed + 1 - MEMORY_LATENCY
-        row = self._banked(m, self._table, en=en & valid[early] & last[early], name="row")
-        m.d.comb += [table.address.eq(row), table.en.eq(en)]
+    def _banked(self, m, words, *, en, name):
+        """Address in ``words``, which hold one part for every round."""
+        return banked(m, words // self._rounds, repeats=self._layer.positions,
+                      banks=self._rounds, en=en, name=name)
 
-        done = Signal()
-        with m.If(en):
-            m.d.sync += [done.eq(valid[-1] & last[-1]), self.o.valid.eq(done)]
-        per_output = fold.simd * layer.weight_bits
+
+class _Engine(wiring.Component):
+    """What an engine of a unit has of its own: weights, arithmetic, thresholds.
+
+    An accumulator of one threshold starts from what is missing to it, so that its top bit says
+    whether the sum has reached it; that of a score starts from the offset. Where there are several
+    thresholds it starts from 0, and is compared with them a cycle later.
+
+    Members
+    -------
+    x : In, a word of inputs, ``weights_latency`` cycles after the address of its weights
+    word, row : In, addresses of weights and table
+    valid, first : In, a word is added, and it is the first of its fold
+    o : Out(pe * output_bits)
+    """
+
+    def __init__(self, *, layer, fold, weights, table, output_bits):
+        self._layer = layer
+        self._fold = fold
+        self._output_bits = output_bits
+        self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits)
+        self._table = Rom(table, width=fold.pe * layer.entry_bits(output_bits))
+        super().__init__({
+            "x": In(fold.simd * layer.input_bits),
+            "word": In(self._weights.address.shape()),
+            "row": In(self._table.address.shape()),
+            "valid": In(1),
+            "first": In(1),
+            "o": Out(fold.pe * output_bits),
+        })
+
+    @property
+    def weights_latency(self):
+        return self._weights.latency
+
+    @property
+    def starts_from_table(self):
+        """Whether the table is what accumulators start from; else it is compared with."""
+        return self._layer.levels <= 1
+
+    @property
+    def compares(self):
+        """Cycles of the comparison."""
+        return 0 if self.starts_from_table else 1
+
+    @property
+    def table_stage(self):
+        """Cycles from the address of a word's weights to when the table is needed."""
+        layer = self._layer
+        return self.weights_latency + self.compares + sum_latency(
+            self._fold.simd, layer.weight_bits, layer.input_bits)
+
+    def elaborate(self, platform):
+        m = Module()
+        layer, fold, size = self._layer, self._fold, self._layer.entry_bits(self._output_bits)
+        m.submodules.weights = weights = self._weights
+        m.submodules.table = table = self._table
+        m.d.comb += [weights.address.eq(self.word), table.address.eq(self.row)]
+        outputs = []
         for n in range(fold.pe):
             m.submodules[f"pe{n}"] = pe = ProcessingElement(
                 simd=fold.simd, weight_bits=layer.weight_bits, input_bits=layer.input_bits)
             m.d.comb += [
-                pe.en.eq(en),
-                pe.w.eq(weights.data[n * per_output:(n + 1) * per_output]),
-                pe.x.eq(x),
+                pe.w.eq(weights.data.word_select(n, fold.simd * layer.weight_bits)),
+                pe.x.eq(self.x),
             ]
-            total = Signal(layer.popcount_bits, name=f"total{n}", reset_less=True)
-            with m.If(en & valid[-1]):
-                m.d.sync += total.eq(Mux(first[-1], 0, total) + pe.o if first else pe.o)
-            with m.If(en):
-                m.d.sync += payload.word_select(n, self._output_bits).eq(
-                    self._activate(total, table, n))
+            if not self.starts_from_table:
+                total = self._accumulator(m, n, layer.popcount_bits, C(0), pe.o)
+                level = layer.popcount_bits
+                reached = sum(at_least(total, table.entry(n * layer.levels + k, level))
+                              for k in range(layer.levels))
+                outputs.append(delay(m, reached[:self._output_bits], 1, name=f"code{n}")[-1])
+                continue
+            total = self._accumulator(m, n, size, table.entry(n, size),
+                                      pe.o << 1 if layer.is_scores else pe.o)
+            outputs.append(total if layer.is_scores else total[-1])
+        m.d.comb += self.o.eq(Cat(outputs))
         return m
 
-    def _banked(self, m, words, *, en, name):
-        """Address of ``words``, which hold one part for every round."""
-        return banked(m, len(words) // self._rounds, repeats=self._layer.positions,
-                      banks=self._rounds, en=en, name=name)
-
-    def _may_take(self, m, en, accept):
-        """High except during a pause."""
-        words, cycles = self._pause
-        if not cycles:
-            return C(1)
-        left = Signal(range(cycles + 1))
-        _, last = counter(m, words, en=accept, name="taken")
-        with m.If(en & (left != 0)):
-            m.d.sync += left.eq(left - 1)
-        with m.If(accept & last):
-            m.d.sync += left.eq(cycles)
-        return left == 0
-
-    def _activate(self, total, table, n):
-        """Output of PE ``n``."""
-        if self._layer.is_scores:
-            return (total << 1) + table.entry(n, self._output_bits)
-        levels, size = self._layer.levels, self._layer.popcount_bits
-        return sum(at_least(total, table.entry(n * levels + k, size)) for k in range(levels))
+    def _accumulator(self, m, n, width, start, value):
+        total = Signal(width, name=f"total{n}", reset_less=True)
+        before = start if self._fold.simd == self._layer.inputs else Mux(self.first, start, total)
+        with m.If(self.valid):
+            m.d.sync += total.eq(before + value)
+        return total

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import reduce_tree
-from benn_fpga.hw.popcount import PopCount
+from benn_fpga.hw.popcount import popcount
 
 __all__ = ["ProcessingElement"]
 
@@ -14,8 +14,7 @@ __all__ = ["ProcessingElement"]
 class ProcessingElement(wiring.Component):
     """``o = sum over i, j of 2**(i+j) * popcount(xnor(w_i, x_j))``, planes i of w and j of x.
 
-    Latency ``latency.sum_latency(simd, weight_bits, input_bits)`` cycles of ``en``, one word per
-    cycle. Bit 1 is +1.
+    Latency ``latency.sum_latency(simd, weight_bits, input_bits)``, one word per cycle. Bit 1 is +1.
 
     Parameters
     ----------
@@ -26,7 +25,6 @@ class ProcessingElement(wiring.Component):
     -------
     w : In(simd * weight_bits), stream layout
     x : In(simd * input_bits), stream layout
-    en : In(1), moves the pipeline
     o : Out, 0 to simd * (2**weight_bits - 1) * (2**input_bits - 1)
     """
 
@@ -39,7 +37,6 @@ class ProcessingElement(wiring.Component):
         super().__init__({
             "w": In(simd * weight_bits),
             "x": In(simd * input_bits),
-            "en": In(1),
             "o": Out(range(largest + 1)),
         })
 
@@ -50,9 +47,7 @@ class ProcessingElement(wiring.Component):
             for j in range(self._input_bits):
                 w = Cat(self.w[i::self._weight_bits])
                 x = Cat(self.x[j::self._input_bits])
-                m.submodules[f"count_{i}_{j}"] = count = PopCount(self._simd)
-                m.d.comb += [count.i.eq(~(w ^ x)), count.en.eq(self.en)]
-                products.append((count.o << (i + j),))
-        total, = reduce_tree(m, products, lambda a, b: (a[0] + b[0],), en=self.en, name="sum")
+                products.append((popcount(m, ~(w ^ x), name=f"count_{i}_{j}") << (i + j),))
+        total, = reduce_tree(m, products, lambda a, b: (a[0] + b[0],), name="sum")
         m.d.comb += self.o.eq(total)
         return m

@@ -1,21 +1,8 @@
-"""Registers that move together, under one enable: counters, delay lines and reduction trees."""
+"""Registers that move together: counters, delay lines and reduction trees."""
 
 from amaranth.hdl import *
 
-__all__ = ["banked", "counter", "delay", "enable", "reduce_tree"]
-
-
-def enable(m, i, o, may=1):
-    """What moves a pipeline from stream ``i`` to ``o``, and whether a word of ``i`` is taken.
-
-    All stops while an output waits; if none ever does (``o`` is always ready), all moves always and
-    every word is taken. Else it is taken only while it ``may``.
-    """
-    if isinstance(o.ready, Const):
-        return C(1), i.valid
-    en, accept = Signal(name="en"), Signal(name="accept")
-    m.d.comb += [en.eq(~o.valid | o.ready), i.ready.eq(en & may), accept.eq(i.valid & i.ready)]
-    return en, accept
+__all__ = ["banked", "counter", "delay", "reduce_tree"]
 
 
 def counter(m, stop, *, en, name, step=1):
@@ -47,24 +34,23 @@ def banked(m, size, *, repeats, banks, en, name, step=1):
     return bank + word
 
 
-def delay(m, value, cycles, *, en, name, init=None):
+def delay(m, value, cycles, *, name, init=None):
     """A list of ``value`` and its ``cycles`` delayed copies; with ``init`` they are reset to it.
 
-    A constant needs no registers.
+    A constant needs no registers, nor does None.
     """
-    if isinstance(value, Const):
+    if value is None or isinstance(value, Const):
         return [value] * (cycles + 1)
     taps = [value]
     for n in range(cycles):
         register = Signal(value.shape(), name=f"{name}_{n + 1}", init=init,
                           reset_less=init is None)
-        with m.If(en):
-            m.d.sync += register.eq(taps[-1])
+        m.d.sync += register.eq(taps[-1])
         taps.append(register)
     return taps
 
 
-def reduce_tree(m, items, merge, *, en, name):
+def reduce_tree(m, items, merge, *, name):
     """Reduce ``items`` pairwise, a register after each of ``tree_latency(len(items))`` levels.
 
     An item is a tuple of values; ``merge(a, b)`` returns the tuple that replaces a pair, ``a``
@@ -74,7 +60,7 @@ def reduce_tree(m, items, merge, *, en, name):
     while len(items) > 1:
         pairs = [merge(*items[n:n + 2]) if n + 1 < len(items) else items[n]
                  for n in range(0, len(items), 2)]
-        items = [tuple(delay(m, field, 1, en=en, name=f"{name}_l{level}_{n}_{f}")[-1]
+        items = [tuple(delay(m, field, 1, name=f"{name}_l{level}_{n}_{f}")[-1]
                        for f, field in enumerate(pair))
                  for n, pair in enumerate(pairs)]
         level += 1

@@ -4,9 +4,9 @@ from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.banks import check_banks, word
+from benn_fpga.hw.banks import check_banks, interleaved, widened, word
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import banked, counter, delay, enable
+from benn_fpga.hw.pipeline import banked, counter, delay
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.tiles import Partials, tile_layout
@@ -49,7 +49,6 @@ class MaxPoolUnit(wiring.Component):
     ----------
     layer : layers.MaxPool
     lanes : channels of a word
-    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -57,34 +56,33 @@ class MaxPoolUnit(wiring.Component):
     o : Out(stream of lanes * code_bits bits)
     """
 
-    def __init__(self, layer, *, lanes, waits=True):
+    def __init__(self, layer, *, lanes):
         _check_lanes(layer, lanes)
         self._layer = layer
         self._lanes = lanes
         super().__init__({
-            "i": In(stream.Signature(_layout(layer, lanes, layer.code_bits),
-                                     always_ready=not waits)),
-            "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=not waits)),
+            "i": In(stream.Signature(_layout(layer, lanes, layer.code_bits), always_ready=True)),
+            "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=True)),
         })
 
     @classmethod
     def planned(cls, unit, contents):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
-        return cls(unit.stage.layer, lanes=unit.i.lanes, waits=unit.waits)
+        return cls(widened(unit.stage.layer, unit.o.ways), lanes=unit.i.lanes * unit.o.ways)
 
     def elaborate(self, platform):
         m = Module()
         layer, lanes = self._layer, self._lanes
-        en, accept = enable(m, self.i, self.o)
+        accept = self.i.valid
         before = max_latency(layer, lanes) - 1
         first, last = _ends(m, layer, self.i.p, accept)
-        valid = delay(m, accept, before, en=en, name="valid", init=0)
+        valid = delay(m, accept, before, name="valid", init=0)
         first, last, codes = (
-            delay(m, value, before, en=en, name=name)[-1] for name, value in (
+            delay(m, value, before, name=name)[-1] for name, value in (
                 ("first", first), ("last", last), ("codes", self.i.p.data)))
         partials = Partials(
             m, len(codes), places=layer.places(lanes), words=layer.channels // lanes,
-            tap=self.i.p, valid=(valid[0], valid[-1]), en=en)
+            tap=self.i.p, valid=(valid[0], valid[-1]))
         largest = []
         for n in range(lanes):
             code, best = (value.word_select(n, layer.code_bits)
@@ -92,8 +90,7 @@ class MaxPoolUnit(wiring.Component):
             largest.append(Mux(first | (code > best), code, best))
         partials.update(Cat(largest))
         m.d.comb += self.o.payload.eq(partials.now)
-        with m.If(en):
-            m.d.sync += self.o.valid.eq(valid[-1] & last)
+        m.d.sync += self.o.valid.eq(valid[-1] & last)
         return m
 
 
@@ -115,7 +112,6 @@ class SumPoolUnit(wiring.Component):
     thresholds : per round, channel and entry the levels; for codes
     active : per round and channel the least active input; for relu
     output_bits : width of a sum, in which all that occur must fit; for sums
-    waits : whether outputs may have to wait; then all stops
 
     Members
     -------
@@ -124,7 +120,7 @@ class SumPoolUnit(wiring.Component):
     """
 
     def __init__(self, layer, *, lanes, input_bits, rounds=1, thresholds=None, active=None,
-                 output_bits=None, waits=True):
+                 output_bits=None):
         _check_lanes(layer, lanes)
         positive(input_bits=input_bits, rounds=rounds)
         if (thresholds is not None) != bool(layer.output_bits):
@@ -150,44 +146,45 @@ class SumPoolUnit(wiring.Component):
         self._active = active
         self._sum_bits = output_bits or layer.sum_bits(input_bits)
         super().__init__({
-            "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=not waits)),
+            "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=True)),
             "o": Out(stream.Signature(lanes * (output_bits or layer.output_bits),
-                                      always_ready=not waits)),
+                                      always_ready=True)),
         })
 
     @classmethod
     def planned(cls, unit, contents):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
-        layer = unit.stage.layer
-        return cls(layer, lanes=unit.i.lanes, input_bits=unit.i.element_bits, rounds=unit.rounds,
+        layer, ways = widened(unit.stage.layer, unit.o.ways), unit.o.ways
+        return cls(layer, lanes=unit.i.lanes * ways, input_bits=unit.i.element_bits,
+                   rounds=unit.rounds,
                    output_bits=None if layer.output_bits else unit.o.element_bits,
-                   waits=unit.waits, **contents.stored(unit.stage.n))
+                   **interleaved(contents, unit.stage.n))
 
     def elaborate(self, platform):
         m = Module()
         layer, lanes = self._layer, self._lanes
         before, _, after = pool_latency(layer, lanes, self._rounds)
-        en, accept = enable(m, self.i, self.o)
+        accept = self.i.valid
 
         # Stage 0: a tap arrives, the constants of its channels are asked for.
         first, last = _ends(m, layer, self.i.p, accept)
-        p = delay(m, self.i.payload, before, en=en, name="tap")
+        p = delay(m, self.i.payload, before, name="tap")
         valid, first, last = (
-            delay(m, value, before, en=en, name=name, init=init) for name, value, init in (
+            delay(m, value, before, name=name, init=init) for name, value, init in (
                 ("valid", accept, 0), ("first", first, None), ("last", last, None)))
         taps, active = self._integers(p[-1].data), None
         if layer.relu:
-            taps, active = self._chosen(m, en, accept, last[0], p)
+            taps, active = self._chosen(m, accept, last[0], p)
 
         # Stage ``before``: it is added, and the address of its thresholds moves on.
         fields = [signed(self._sum_bits)] * lanes
         if layer.relu:
-            base = self._row(m, en & valid[-1], last[-1], step=layer.entries)
+            base = self._row(m, valid[-1], last[-1], step=layer.entries)
             fields += [layer.address_bits(lanes, self._rounds)] * lanes
         early = max(0, before - 1)
         partials = Partials(
             m, sum(Shape.cast(field).width for field in fields), places=layer.places(lanes),
-            words=layer.channels // lanes, tap=p[early], valid=(valid[early], valid[-1]), en=en)
+            words=layer.channels // lanes, tap=p[early], valid=(valid[early], valid[-1]))
         kept, now = (data.View(data.StructLayout({str(n): field for n, field in
                                                   enumerate(fields)}), value)
                      for value in (partials.before, partials.now))
@@ -199,8 +196,8 @@ class SumPoolUnit(wiring.Component):
                     Mux(first[-1], base, kept[str(lanes + n)]) + active[n])
         partials.update(Cat(added))
         done = valid[-1] & last[-1]
-        m.d.comb += self.o.valid.eq(delay(m, done, 1 + after, en=en, name="done", init=0)[-1])
-        totals = [delay(m, now[str(n)], max(0, after - 1), en=en, name=f"total{n}")[-1]
+        m.d.comb += self.o.valid.eq(delay(m, done, 1 + after, name="done", init=0)[-1])
+        totals = [delay(m, now[str(n)], max(0, after - 1), name=f"total{n}")[-1]
                   for n in range(lanes)]
         if not layer.output_bits:
             m.d.comb += self.o.payload.eq(Cat(totals))
@@ -208,16 +205,15 @@ class SumPoolUnit(wiring.Component):
 
         # Last stage: the thresholds are there, and compared.
         if layer.relu:
-            thresholds = self._by_count(m, en, [now[str(lanes + n)] for n in range(lanes)])
+            thresholds = self._by_count(m, [now[str(lanes + n)] for n in range(lanes)])
         else:
-            thresholds = self._by_channel(m, en, accept, last[0])
+            thresholds = self._by_channel(m, accept, last[0])
         payload = Signal.like(self.o.payload, reset_less=True)
         m.d.comb += self.o.payload.eq(payload)
-        with m.If(en):
-            m.d.sync += [
-                payload.word_select(n, layer.output_bits).eq(
-                    sum(at_least(_ordered(total), t) for t in levels))
-                for n, (total, levels) in enumerate(zip(totals, thresholds, strict=True))]
+        m.d.sync += [
+            payload.word_select(n, layer.output_bits).eq(
+                sum(at_least(_ordered(total), t) for t in levels))
+            for n, (total, levels) in enumerate(zip(totals, thresholds, strict=True))]
         return m
 
     def _row(self, m, taken, last, step=1):
@@ -235,33 +231,33 @@ class SumPoolUnit(wiring.Component):
     def _integers(self, data):
         return [data.word_select(n, self._input_bits).as_signed() for n in range(self._lanes)]
 
-    def _chosen(self, m, en, accept, last, p):
+    def _chosen(self, m, accept, last, p):
         """Each lane's tap, 0 if it is not active, and whether it is; ``p`` came in, by stages."""
         width = self._layer.active_bits(self._input_bits)
         m.submodules.active = rom = Rom(
             [word([_clipped(t, width) for t in row], width) for row in self._rows(self._active)],
             width=self._lanes * width)
-        m.d.comb += [rom.address.eq(self._row(m, accept, last)), rom.en.eq(en)]
+        m.d.comb += rom.address.eq(self._row(m, accept, last))
         compared = p[rom.latency]
         inside = compared.inside if self._layer.padding and not self._layer.is_tiled else C(1)
         taps, active = [], []
         for n, value in enumerate(self._integers(compared.data)):
             reached = at_least(Cat(value, ~value[-1]), rom.entry(n, width)) & inside
-            active += delay(m, reached, 1, en=en, name=f"active{n}")[1:]
-            taps += delay(m, Mux(reached, value, 0), 1, en=en, name=f"chosen{n}")[1:]
+            active += delay(m, reached, 1, name=f"active{n}")[1:]
+            taps += delay(m, Mux(reached, value, 0), 1, name=f"chosen{n}")[1:]
         return taps, active
 
-    def _by_channel(self, m, en, accept, last):
+    def _by_channel(self, m, accept, last):
         """Thresholds of each lane, asked for as soon as a tap arrives."""
         levels, width = self._layer.levels, self._sum_bits
         m.submodules.table = rom = Rom(
             [word([_clipped(t, width) for (entry,) in row for t in entry], width)
              for row in self._rows(self._thresholds)], width=self._lanes * levels * width)
-        m.d.comb += [rom.address.eq(self._row(m, accept, last)), rom.en.eq(en)]
+        m.d.comb += rom.address.eq(self._row(m, accept, last))
         return [[rom.entry(n * levels + k, width) for k in range(levels)]
                 for n in range(self._lanes)]
 
-    def _by_count(self, m, en, addresses):
+    def _by_count(self, m, addresses):
         """Thresholds of each lane, from a table of its own; its address counts active taps."""
         layer, width = self._layer, self._sum_bits
         thresholds = []
@@ -269,7 +265,7 @@ class SumPoolUnit(wiring.Component):
             words = [word([_clipped(t, width) for t in entry], width)
                      for row in self._rows(self._thresholds) for entry in row[n]]
             m.submodules[f"table{n}"] = rom = Rom(words, width=layer.levels * width)
-            m.d.comb += [rom.address.eq(address), rom.en.eq(en)]
+            m.d.comb += rom.address.eq(address)
             thresholds.append([rom.entry(k, width) for k in range(layer.levels)])
         return thresholds
 

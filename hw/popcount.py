@@ -1,73 +1,59 @@
 """Pipelined count of ones."""
 
 from amaranth.hdl import *
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
-from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import delay, reduce_tree
-from benn_fpga.plan.latency import POPCOUNT_LEAF
+from benn_fpga.plan.latency import popcount_groups
 
-__all__ = ["PopCount"]
-
-_SLICED_BITS = 4  # sums up to this width are added in LUTs, wider ones on carry chains
+__all__ = ["popcount"]
 
 
-class PopCount(wiring.Component):
-    """``o = number of ones in i``.
+def popcount(m, bits, *, name):
+    """Number of ones in ``bits``, ``latency.popcount_latency`` cycles later.
 
-    A level of full adders, then a binary adder tree, a register after each. The small sums of the
-    first levels are kept bit-sliced, vector k holding bit k of all of them, so that a level is a
-    few wide operations whatever its width. Latency ``latency.popcount_latency(width)`` cycles of
-    ``en``, one word per cycle.
-
-    Parameters
-    ----------
-    width : bits of ``i``, at least 1
-
-    Members
-    -------
-    i : In(width)
-    en : In(1), moves the pipeline
-    o : Out(range(width + 1))
+    Sums of three bits, sums of three of those, then a binary tree of adders, a register after each
+    level. Where a bit is the XNOR of two, a sum of three has six inputs: a LUT6 for each of its two
+    bits, or four LUT4. Bits that do not fill a group of nine are carried into the first adders. The
+    small sums are kept bit-sliced, vector k holding bit k of all of them, so that a level is a few
+    wide operations whatever its width.
     """
-
-    def __init__(self, width):
-        positive(width=width)
-        self._width = width
-        super().__init__({"i": In(width), "en": In(1), "o": Out(range(width + 1))})
-
-    def elaborate(self, platform):
-        m = Module()
-
-        def register(slices, name):
-            return [delay(m, s, 1, en=self.en, name=f"{name}_{k}")[-1]
-                    for k, s in enumerate(slices)]
-
-        count = -(-self._width // POPCOUNT_LEAF)
-        slices = register(_add([self.i[:count]], [self.i[count:2 * count]], self.i[2 * count:]),
-                          "leaf")
-        level = 0
-        while count > 1 and len(slices) < _SLICED_BITS:
-            count = (count + 1) // 2
-            slices = register(_add([s[:count] for s in slices], [s[count:] for s in slices]),
-                              f"level{level}")
-            level += 1
-        sums = [(Cat(s[n] for s in slices),) for n in range(count)]
-        total, = reduce_tree(m, sums, lambda a, b: (a[0] + b[0],), en=self.en, name="sum")
-        m.d.comb += self.o.eq(total)
-        return m
+    groups, over = popcount_groups(len(bits))
+    carries = delay(m, bits[:over], 2, name=f"{name}_over")[-1]
+    third = -(-(len(bits) - over) // 3)
+    slices = _registered(m, _sum_of_three([bits[over + n * third:over + (n + 1) * third]
+                                           for n in range(3)]), f"{name}_threes")
+    if len(bits) > 3:
+        parts = [[s[n * groups:(n + 1) * groups] for s in slices] for n in range(3)]
+        low, carry = _sum_of_three([part[0] for part in parts])
+        slices = _registered(m, [low, *_sum_of_four([part[1] for part in parts], carry)],
+                             f"{name}_nines")
+    sums = [Cat(s[n] for s in slices) for n in range(groups)]
+    if over:
+        # The first adders take what is left over, as carried out of a bit below theirs.
+        pairs = [sums[n:n + 2] for n in range(0, groups, 2)]
+        added = [(Cat(C(1, 1), a) + Cat(carry, b))[1:]
+                 for (a, b), carry in zip(pairs, carries, strict=False)]
+        added += [sum(pair[1:], pair[0]) for pair in pairs[over:]]
+        sums = [delay(m, value, 1, name=f"{name}_first_{n}")[-1] for n, value in enumerate(added)]
+    total, = reduce_tree(m, [(value,) for value in sums], lambda a, b: (a[0] + b[0],),
+                         name=f"{name}_sum")
+    return total
 
 
-def _add(a, b, carry=None):
-    """Bit-sliced sum of two vectors of numbers; ``a`` is at least as wide as ``b``."""
-    total = []
-    width = len(a[0])
-    for x, y in zip(a, b, strict=True):
-        if carry is None:
-            total.append((x ^ y)[:width])
-            carry = x & y
-        else:
-            total.append((x ^ y ^ carry)[:width])
-            carry = (x & y) | (carry & (x | y))
-    return [*total, carry[:width]]
+def _registered(m, slices, name):
+    return [delay(m, s, 1, name=f"{name}_{k}")[-1] for k, s in enumerate(slices)]
+
+
+def _sum_of_three(vectors):
+    """Slices of ``a + b + c``, element by element; the first has the most."""
+    a, b, c = vectors
+    size = len(a)
+    return [(a ^ b ^ c)[:size], ((a & b) | (c & (a | b)))[:size]]
+
+
+def _sum_of_four(vectors, carry):
+    """Slices of ``a + b + c + carry``, element by element."""
+    a, b, c = vectors
+    size = len(a)
+    ones, twos = _sum_of_three([a, b, c])
+    return [(ones ^ carry)[:size], (twos ^ (ones & carry))[:size], (twos & ones & carry)[:size]]

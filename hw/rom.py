@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.ram import block_attrs
 from benn_fpga.plan.latency import MEMORY_LATENCY
 
@@ -27,7 +26,7 @@ class Rom(wiring.Component):
     Members
     -------
     address : In(range(len(words))), 1 bit for a single word
-    en : In(1), moves all registers
+    en : In(1), moves all registers; always, if it is not connected
     data : Out(width)
     """
 
@@ -41,7 +40,7 @@ class Rom(wiring.Component):
         self._latency = latency
         super().__init__({
             "address": In(max(1, ceil_log2(len(words)))),
-            "en": In(1),
+            "en": In(1, init=1),
             "data": Out(width),
         })
 
@@ -67,6 +66,11 @@ class Rom(wiring.Component):
         m.d.comb += [
             port.addr.eq(self.address),
             port.en.eq(self.en),
-            self.data.eq(delay(m, port.data, self.latency - 1, en=self.en, name="register")[-1]),
         ]
+        data = port.data
+        for n in range(self.latency - 1):
+            before, data = data, Signal.like(self.data, name=f"register_{n + 1}", reset_less=True)
+            with m.If(self.en):
+                m.d.sync += data.eq(before)
+        m.d.comb += self.data.eq(data)
         return m

@@ -113,17 +113,16 @@ class Partials:
     """Partial results of the windows in a row of tiles, one word of ``width`` bits at a time.
 
     The last one is in a register, ``now``; those of other windows and words are in a memory, if
-    there are any. What is written in a cycle of ``en`` is read in a later one: the ports never
-    meet at an address.
+    there are any. What is written in a cycle is read in a later one: the ports never meet at an
+    address.
 
     Parameters
     ----------
     m : the module
     width : bits of a word
     places, words : words in all, and of a pixel
-    tap : of tile_layout, a cycle of ``en`` before it is added
+    tap : of tile_layout, a cycle before it is added
     valid : that there is one, in that cycle and in the next
-    en : moves the pipeline
 
     Members
     -------
@@ -131,9 +130,9 @@ class Partials:
     now : the word that :meth:`update` was given
     """
 
-    def __init__(self, m, width, *, places, words, tap, valid, en):
+    def __init__(self, m, width, *, places, words, tap, valid):
         self._m = m
-        self._active = en & valid[1]
+        self._active = valid[1]
         self.now = self.before = Signal(width, name="now", reset_less=True)
         self._write = None
         if places == 1:
@@ -142,16 +141,16 @@ class Partials:
             shape=width, depth=places, init=[], attrs=buffer_attrs(places, width))
         self._write, read = mem.write_port(), mem.read_port()
         place, enters, leaves = (
-            delay(m, value, 1, en=en, name=name) for name, value in (
+            delay(m, value, 1, name=name) for name, value in (
                 ("place", tap.place), ("enters", tap.enters), ("leaves", tap.leaves)))
         m.d.comb += [read.addr.eq(place[0]), self._write.addr.eq(place[1])]
         if words > 1:
-            m.d.comb += [read.en.eq(en & valid[0]), self._write.en.eq(self._active)]
+            m.d.comb += [read.en.eq(valid[0]), self._write.en.eq(self._active)]
             self.before = read.data
         else:
             # The window goes on with the next pixel, too soon for the memory.
             m.d.comb += [
-                read.en.eq(en & valid[0] & enters[0]),
+                read.en.eq(valid[0] & enters[0]),
                 self._write.en.eq(self._active & leaves[1]),
             ]
             self.before = Mux(enters[1], read.data, self.now)

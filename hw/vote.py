@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.hw.pipeline import counter, delay, reduce_tree
 from benn_fpga.plan.latency import tree_latency
 
-__all__ = ["HardVote", "Voter", "answer_layout"]
+__all__ = ["HardVote", "Voter", "decision_layout"]
 
 
 def _better(a, b):
@@ -17,89 +17,95 @@ def _better(a, b):
 
 
 def _best_two(a, b):
-    """(best, index, second) of two triples of that kind."""
-    greater = b[0] > a[0]
+    """(best, index, second) of two triples of that kind; second is None of a single value.
+
+    All comparisons are made side by side.
+    """
     best, index = _better(a[:2], b[:2])
-    loser, rest = Mux(greater, a[0], b[0]), Mux(greater, b[2], a[2])
-    return best, index, Mux(loser > rest, loser, rest)
+    return best, index, Mux(b[0] > a[0], _greater(a[0], b[2]), _greater(b[0], a[2]))
+
+
+def _greater(a, b):
+    return a if b is None else Mux(a > b, a, b)
 
 
 class HardVote(wiring.Component):
-    """Turns a member's scores into its vote: 1 for the class with the best score, 0 for the others.
+    """Scores to votes: 1 for the class of the greatest score, the lowest of those, 0 for others.
 
-    Scores come ``lanes`` classes per word, lowest class first; votes leave the same way. Latency
-    from the last word in to the last word out ``latency.hard_latency``; one word per cycle.
+    Scores of every engine come ``lanes`` classes per word, lowest class first; votes leave the same
+    way. Latency from the last word in to the last word out ``latency.hard_latency``; one word per
+    cycle.
 
     Parameters
     ----------
     classes, lanes : ``lanes`` divides ``classes``
     score_bits : of a signed score
+    engines : whose scores come together
 
     Members
     -------
-    i : In(stream of lanes * score_bits bits)
-    o : Out(stream of lanes bits)
+    i : In(stream of lanes * score_bits bits of every engine)
+    o : Out(stream of lanes bits of every engine)
     """
 
-    def __init__(self, *, classes, lanes, score_bits):
+    def __init__(self, *, classes, lanes, score_bits, engines=1):
         if classes % lanes:
             raise ValueError(f"Lanes must divide the {classes} classes, not {lanes!r}")
         self._classes = classes
         self._lanes = lanes
         self._score_bits = score_bits
+        self._engines = engines
         super().__init__({
-            "i": In(stream.Signature(lanes * score_bits)),
-            "o": Out(stream.Signature(lanes)),
+            "i": In(stream.Signature(lanes * score_bits * engines, always_ready=True)),
+            "o": Out(stream.Signature(lanes * engines, always_ready=True)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        levels = tree_latency(self._lanes)
-        en, done, take = Signal(), Signal(), Signal()
-        m.d.comb += [en.eq(~done | take), self.i.ready.eq(en)]
+        valid = delay(m, self.i.valid, tree_latency(self._lanes), name="valid", init=0)[-1]
+        base, last = counter(m, self._classes, step=self._lanes, en=valid, name="base")
+        done = delay(m, valid & last, 1, name="done", init=0)[-1]
 
-        scores = [(self.i.payload.word_select(n, self._score_bits).as_signed(),
-                   C(n, range(self._classes))) for n in range(self._lanes)]
-        score, index = reduce_tree(m, scores, _better, en=en, name="best")
-        valid = delay(m, self.i.valid, levels, en=en, name="valid", init=0)[-1]
-
-        base, last = counter(m, self._classes, step=self._lanes, en=en & valid, name="base")
-        best = Signal(signed(self._score_bits), reset_less=True)
-        winner = Signal(range(self._classes), reset_less=True)
-        with m.If(en):
-            m.d.sync += done.eq(valid & last)
-            with m.If(valid & ((base == 0) | (score > best))):
-                m.d.sync += [best.eq(score), winner.eq(base + index)]
-
-        # The winner is held here while the next frame is compared.
-        held = Signal.like(winner, reset_less=True)
-        at, final = counter(m, self._classes, step=self._lanes, en=self.o.valid & self.o.ready,
-                            name="at")
-        m.d.comb += [
-            take.eq(~self.o.valid | (self.o.ready & final)),
-            self.o.payload.eq(Cat(held == at + n for n in range(self._lanes))),
-        ]
-        with m.If(take):
-            m.d.sync += [held.eq(winner), self.o.valid.eq(done)]
+        # The winner is held while the next frame is compared: that takes as long as its votes.
+        busy = Signal()
+        at, final = counter(m, self._classes, step=self._lanes, en=busy, name="at")
+        m.d.comb += self.o.valid.eq(busy)
+        with m.If(done | final):
+            m.d.sync += busy.eq(done)
+        held = [self._winner(m, n, valid, base, done) for n in range(self._engines)]
+        m.d.comb += self.o.payload.eq(Cat(winner == at + n for n in range(self._lanes)
+                                          for winner in held))
         return m
 
+    def _winner(self, m, engine, valid, base, done):
+        """The class of the greatest score of an engine, from the cycle after ``done`` on."""
+        scores = [(self.i.payload.word_select(n * self._engines + engine,
+                                              self._score_bits).as_signed(),
+                   C(n, range(self._classes))) for n in range(self._lanes)]
+        score, index = reduce_tree(m, scores, _better, name=f"best{engine}")
+        best = Signal(signed(self._score_bits), name=f"score{engine}", reset_less=True)
+        winner = Signal(range(self._classes), name=f"winner{engine}", reset_less=True)
+        with m.If(valid & ((base == 0) | (score > best))):
+            m.d.sync += [best.eq(score), winner.eq(base + index)]
+        held = Signal.like(winner, name=f"held{engine}", reset_less=True)
+        with m.If(done):
+            m.d.sync += held.eq(winner)
+        return held
 
-def answer_layout(classes, total_bits):
-    """Payload of an answer: winner, margin and all totals."""
-    return data.StructLayout({
-        "winner": range(classes),
-        "margin": unsigned(total_bits),
-        "totals": data.ArrayLayout(signed(total_bits), classes),
-    })
+
+def decision_layout(classes, total_bits):
+    """Payload of a decision: the class, and the margin to the next best."""
+    return data.StructLayout({"class_index": range(classes), "margin": unsigned(total_bits)})
 
 
 class Voter(wiring.Component):
     """Adds the weighted votes of all members and finds the winner and its margin.
 
-    Each of the engines sends ``lanes`` classes per word, lowest class first, once per round:
-    ``total[c] = sum over engines m, rounds t of weight[m][t] * vote[m][t][c]``. The winner is the
-    lowest class with the greatest total, the margin its lead over the next best. Latency from the
-    last word ``latency.vote_latency``; one word per cycle.
+    The engines send ``lanes`` classes per word, lowest class first, once per round: ``total[c] =
+    sum over engines m, rounds t of weight[m][t] * vote[m][t][c]``. The winner is the lowest class
+    with the greatest total, the margin its lead over the next best. Latency from the last word
+    ``latency.vote_latency``; one word per cycle. The totals of an answer leave before its decision,
+    ``block`` words together.
 
     Parameters
     ----------
@@ -107,16 +113,21 @@ class Voter(wiring.Component):
     weights : per engine, a vote weight per round
     vote_bits : of a signed vote; 1 for hard votes, which are 0 or 1
     total_bits : of a signed total
+    block : words of totals that leave together; it divides classes / lanes
+    shared : whether the votes are those of all engines alike
 
     Members
     -------
-    i : In(stream of lanes * vote_bits bits), an array of engines
-    o : Out(stream of answer_layout)
+    i : In(stream of lanes * vote_bits bits of every engine, unless they are ``shared``)
+    o : Out(stream of decision_layout)
+    totals : Out(stream of block * lanes * total_bits bits)
     """
 
-    def __init__(self, *, classes, lanes, weights, vote_bits, total_bits):
+    def __init__(self, *, classes, lanes, weights, vote_bits, total_bits, block=1, shared=False):
         if classes % lanes:
             raise ValueError(f"Lanes must divide the {classes} classes, not {lanes!r}")
+        if classes // lanes % block:
+            raise ValueError(f"Blocks must divide the {classes // lanes} words, not {block!r}")
         if len({len(rounds) for rounds in weights}) != 1:
             raise ValueError("Every engine must have a weight for each round")
         self._classes = classes
@@ -124,83 +135,86 @@ class Voter(wiring.Component):
         self._weights = weights
         self._vote_bits = vote_bits
         self._total_bits = total_bits
+        self._block = block
+        self._ways = 1 if shared else len(weights)
         super().__init__({
-            "i": In(stream.Signature(lanes * vote_bits)).array(len(weights)),
-            "o": Out(stream.Signature(answer_layout(classes, total_bits))),
+            "i": In(stream.Signature(lanes * vote_bits * self._ways, always_ready=True)),
+            "o": Out(stream.Signature(decision_layout(classes, total_bits), always_ready=True)),
+            "totals": Out(stream.Signature(block * lanes * total_bits, always_ready=True)),
         })
 
     def elaborate(self, platform):
         m = Module()
         lanes, engines, rounds = self._lanes, len(self._weights), len(self._weights[0])
         words, shape = self._classes // lanes, signed(self._total_bits)
-        en, here = Signal(), Signal()
-        m.d.comb += [
-            en.eq(~self.o.valid | self.o.ready),
-            here.eq(Cat(i.valid for i in self.i).all()),
-        ]
-        m.d.comb += [i.ready.eq(en & here) for i in self.i]
-
-        word, end = counter(m, words, en=here & en, name="beat")
-        turn, final = counter(m, rounds, en=here & en & end, name="turn")
+        word, end = counter(m, words, en=self.i.valid, name="beat")
+        turn, final = counter(m, rounds, en=self.i.valid & end, name="turn")
 
         # Weigh, and add up over the engines.
         sums = []
         for lane in range(lanes):
             terms = []
-            for n, (i, weights) in enumerate(zip(self.i, self._weights, strict=True)):
+            for n, weights in enumerate(self._weights):
                 term = Signal(shape, name=f"term_{lane}_{n}")
-                m.d.comb += term.eq(self._weigh(i.payload.word_select(lane, self._vote_bits),
-                                                weights, turn))
-                terms.append((delay(m, term, 1, en=en, name=term.name)[-1],))
+                vote = self.i.payload.word_select(lane * self._ways + min(n, self._ways - 1),
+                                                  self._vote_bits)
+                m.d.comb += term.eq(self._weigh(vote, weights, turn))
+                terms.append((delay(m, term, 1, name=term.name)[-1],))
             total, = reduce_tree(m, terms, lambda a, b: ((a[0] + b[0])[:len(a[0])].as_signed(),),
-                                 en=en, name=f"sum_{lane}")
+                                 name=f"sum_{lane}")
             sums.append(total)
         added = 1 + tree_latency(engines)
-        valid = delay(m, here, added, en=en, name="valid", init=0)[-1]
-        final = delay(m, final, added, en=en, name="final")[-1]
+        valid = delay(m, self.i.valid, added, name="valid", init=0)[-1]
+        final = delay(m, final, added, name="final")[-1]
 
         # Accumulate over the rounds.
         if rounds > 1:
-            first = delay(m, turn == 0, added, en=en, name="first")[-1]
-            word = delay(m, word, added, en=en, name="beat")[-1]
-            sums = self._accumulate(m, sums, word, first, en & valid)
-        totals = [delay(m, total, 1, en=en, name=f"total{lane}")[-1]
+            first = delay(m, turn == 0, added, name="first")[-1]
+            word = delay(m, word, added, name="beat")[-1]
+            sums = self._accumulate(m, sums, word, first, valid)
+        totals = [delay(m, total, 1, name=f"total{lane}")[-1]
                   for lane, total in enumerate(sums)]
-        valid = delay(m, valid & final, 1 + tree_latency(lanes), en=en, name="found", init=0)[-1]
+        counted = delay(m, valid & final, 1 + tree_latency(lanes), name="counted", init=0)
+        self._send(m, Cat(totals), counted[1])
+        valid = counted[-1]
 
         # Find the best two of a word, then of all words.
-        least = C(-1 << (self._total_bits - 1), shape)  # below every total, which have a spare bit
         best, index, second = reduce_tree(
-            m, [(total, C(n, range(self._classes)), least) for n, total in enumerate(totals)],
-            _best_two, en=en, name="best")
-        base, end = counter(m, self._classes, step=lanes, en=en & valid, name="base")
+            m, [(total, C(n, range(self._classes)), None) for n, total in enumerate(totals)],
+            _best_two, name="best")
+        base, end = counter(m, self._classes, step=lanes, en=valid, name="base")
         top = [Signal(shape, name="top", reset_less=True),
                Signal(range(self._classes), name="top_class", reset_less=True),
                Signal(shape, name="runner_up", reset_less=True)]
         word_best = (best, base + index, second)
         merged = _best_two(tuple(top), word_best)
-        with m.If(en & valid):
+        if second is None:  # below every total, which have a spare bit
+            word_best = (*word_best[:2], C(-1 << (self._total_bits - 1), shape))
+        with m.If(valid):
             m.d.sync += [field.eq(Mux(base == 0, fresh, both))
                          for field, fresh, both in zip(top, word_best, merged, strict=True)]
 
-        # The answer. The totals move in word by word: those of the next frame from the cycle on in
-        # which the port takes these. The port needs the copy that it sends, or the next frame would
-        # have to wait for the last beat of the record.
-        placed = delay(m, valid, 1, en=en, name="placed")[-1]
-        done = delay(m, valid & end, 1, en=en, name="done", init=0)[-1]
-        seen = Cat(delay(m, total, tree_latency(lanes) + 1, en=en, name=f"seen{lane}")[-1]
-                   for lane, total in enumerate(totals))
-        answer = Signal(self.o.payload.shape(), reset_less=True)
-        m.d.comb += self.o.payload.eq(answer)
-        with m.If(en):
-            m.d.sync += [
-                self.o.valid.eq(done),
-                answer.winner.eq(top[1]),
-                answer.margin.eq(top[0] - top[2]),
-            ]
-            with m.If(placed):
-                m.d.sync += answer.totals.eq(Cat(answer.totals, seen)[len(seen):])
+        decision = Signal(self.o.payload.shape(), reset_less=True)
+        m.d.comb += [
+            self.o.payload.eq(decision),
+            self.o.valid.eq(delay(m, valid & end, 2, name="done", init=0)[-1]),
+        ]
+        m.d.sync += [decision.class_index.eq(top[1]), decision.margin.eq(top[0] - top[2])]
         return m
+
+    def _send(self, m, word, valid):
+        """Words of totals, some of them together."""
+        if self._block == 1:
+            m.d.comb += [self.totals.payload.eq(word), self.totals.valid.eq(valid)]
+            return
+        _, full = counter(m, self._block, en=valid, name="slot")
+        block = Signal.like(self.totals.payload, reset_less=True)
+        m.d.comb += [
+            self.totals.payload.eq(block),
+            self.totals.valid.eq(delay(m, valid & full, 1, name="full", init=0)[-1]),
+        ]
+        with m.If(valid):
+            m.d.sync += block.eq(Cat(block, word)[len(word):])
 
     def _accumulate(self, m, sums, word, first, en):
         """``sums`` and, but in the first round, those of the same ``word`` in the rounds before."""
@@ -210,7 +224,10 @@ class Voter(wiring.Component):
                   for lane, value in enumerate(sums)]
         m.d.comb += after.eq(Cat(totals))
         if words == 1:
-            m.d.comb += before.eq(delay(m, after, 1, en=en, name="partial")[-1])
+            partial = Signal.like(after, reset_less=True)
+            m.d.comb += before.eq(partial)
+            with m.If(en):
+                m.d.sync += partial.eq(after)
             return totals
         m.submodules.partial = mem = memory.Memory(shape=after.shape(), depth=words, init=[])
         write, read = mem.write_port(), mem.read_port(domain="comb")

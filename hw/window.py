@@ -7,7 +7,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import counter
+from benn_fpga.hw.pipeline import counter, delay
 from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan.geometry import Walk
 
@@ -60,8 +60,9 @@ class LineBuffer(wiring.Component):
     which one comes in while the other is read). A window is sent ``replays`` times: row by row,
     column by column, the words of a pixel last. With ``groups``, replay n sends the n-th of as many
     parts of every pixel, replays / groups times in a row. A window, of two words at least, starts
-    when all its pixels are there, then it goes on, one word per cycle. Latency 2 from the last word
-    of its last pixel.
+    when all its pixels are there, then it goes on, one word per cycle. Latency 1 from the last word
+    of its last pixel to when its first word is offered. A payload follows ``latency.window_ahead``
+    cycles after it was offered and taken, and is there for one cycle.
 
     Parameters
     ----------
@@ -134,14 +135,18 @@ class LineBuffer(wiring.Component):
             lack.eq(lack - came + Mux(get & word.last, word.window.more, 0)),
         ]
         # Outside the image any word is read, and not used.
-        inside = Signal()
+        data, inside = (delay(m, value, cycles, name=name)[-1] for name, value, cycles in (
+            ("data", read.data, 1), ("inside", word.inside, 2)))
+        if self._layer.padding:
+            inside_now = inside
+            data, inside = (delay(m, value, 1, name=name)[-1] for name, value in (
+                ("masked", Mux(inside_now, data, 0)), ("masks", inside)))
         m.d.comb += [
-            self.o.p.data.eq(Mux(inside, read.data, 0)),
+            self.o.p.data.eq(data),
             self.o.p.inside.eq(inside),
+            self.o.valid.eq(~word.first | lack[-1]),
+            get.eq(self.o.valid & self.o.ready),
         ]
-        with m.If(~self.o.valid | self.o.ready):
-            m.d.comb += get.eq(~word.first | lack[-1])
-            m.d.sync += [self.o.valid.eq(get), inside.eq(word.inside)]
         return m
 
     def _word(self, m, get):

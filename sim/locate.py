@@ -1,5 +1,8 @@
 """Finding the first neuron whose output in the hardware is not the golden model's."""
 
+from itertools import product
+from operator import itemgetter
+
 from benn_fpga import golden
 from benn_fpga.plan.plan import plan
 
@@ -17,15 +20,15 @@ def first_difference(model, folding, taps, beats, x, frames):
 
     Parameters
     ----------
-    taps : of the manifest: which instance is which layer of which engine
+    taps : of the manifest: which instance is which layer, of so many engines side by side
     beats : by path of the tap, the integers it carried; per frame a beat per round and output fold
     x, frames : the frames that were streamed, and the numbers by which to call them
     """
     trace = golden.run(model, x, trace=True)
     units, last = plan(model, folding).units, len(model.layers) - 1
     for f, frame in enumerate(frames):
-        for tap in sorted(taps, key=lambda tap: (tap["layer"], tap["member_engine"])):
-            n, engine = tap["layer"], tap["member_engine"]
+        for tap, engine in product(sorted(taps, key=itemgetter("layer")), range(folding.parallel)):
+            n, ways = tap["layer"], tap["engines"]
             o, layer = units[n].o, model.layers[n]
             for t in range(folding.rounds(model)):
                 k = t * folding.parallel + engine
@@ -33,7 +36,8 @@ def first_difference(model, folding, taps, beats, x, frames):
                             else trace.activations[k][n][f]).ravel().tolist()
                 at = (f * folding.rounds(model) + t) * o.words
                 got = [value for word in beats[tap["path"]][at:at + o.words]
-                       for value in lanes(word, o.lanes, o.element_bits, not layer.output_bits)]
+                       for value in lanes(word, o.lanes * ways, o.element_bits,
+                                          not layer.output_bits)[min(engine, ways - 1)::ways]]
                 got += [None] * (len(expected) - len(got))
                 if got != expected:
                     j = next(j for j in range(len(expected)) if got[j] != expected[j])

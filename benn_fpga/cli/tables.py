@@ -378,7 +378,7 @@ def design(made, data, clock):
     facts.append(("written to", data["directory"]))
     if data["bench"] is not None:
         facts.append(("test bench", f"make -C {data['bench']}"))
-    return [table("Layers of each engine, memories as words x bits", columns, _layers(made)),
+    return [table("Layers, memories of all engines as words x bits", columns, _layers(made)),
             table("Design", ("", ""), facts)]
 
 

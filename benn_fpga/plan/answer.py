@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ from benn_fpga.golden import Result
 
 __all__ = ["ERROR", "ERROR_BIT", "FLAGS", "REJECT", "REJECT_BIT", "Field", "answer_beats",
            "answer_bits", "answer_fields", "answer_keep", "answer_size", "decode", "describe",
-           "flags_of", "pack", "records"]
+           "flags_of", "items_per_word", "pack", "records", "totals_per_word", "word_bits"]
 
 ERROR_BIT = 0  # of the flags: the frame was cut short or too long
 ERROR = 1 << ERROR_BIT
@@ -62,6 +63,33 @@ def answer_beats(classes: int, bus: int) -> int:
 def answer_keep(classes: int, lanes: int) -> int:
     """TKEEP of the last beat of a record on a bus of ``lanes`` bytes."""
     return (1 << ((answer_size(classes) - 1) % lanes + 1)) - 1
+
+
+def items_per_word(classes: int, bus: int) -> int:
+    """Items, totals or as wide, that leave together: as many as a beat holds, or one if it takes
+    several beats; 0 if beats and items do not begin together."""
+    *head, totals = answer_fields(classes)
+    items = max(1, bus // totals.bits)
+    before = sum(field.bits for field in head)
+    aligned = (totals.bits * items % bus == 0 and before % (items * totals.bits) == 0
+               and classes % items == 0)
+    return items if aligned else 0
+
+
+def word_bits(classes: int, bus: int) -> tuple[int, int]:
+    """Bits of what leaves together, and such words that class, flags and margin take; of a bus
+    whose beats and items do not begin together those of the record, and 0."""
+    items = items_per_word(classes, bus)
+    if not items:
+        return answer_beats(classes, bus) * bus, 0
+    *head, totals = answer_fields(classes)
+    return items * totals.bits, sum(field.bits for field in head) // (items * totals.bits)
+
+
+def totals_per_word(classes: int, bus: int, lanes: int) -> int:
+    """Totals that wait for the port together, if ``lanes`` of them are found at a time."""
+    items = items_per_word(classes, bus)
+    return lcm(lanes, items) if items and classes % lcm(lanes, items) == 0 else classes
 
 
 def describe(classes: int) -> list[str]:

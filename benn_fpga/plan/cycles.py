@@ -31,7 +31,7 @@ from benn_fpga.plan.widths import Gear
 if TYPE_CHECKING:
     from benn_fpga.plan.plan import Draft
 
-__all__ = ["Flow", "Schedule", "alone", "schedule", "supplies"]
+__all__ = ["Flow", "Schedule", "Supply", "alone", "schedule", "supplies"]
 
 P = ParamSpec("P")
 
@@ -50,7 +50,7 @@ class Schedule:
     xnor_lanes : PE x SIMD over all layers and engines (a multi-bit product is one lane)
     xnor_gates : the same, each bit plane product counted
     error_depth : frames that the design can hold, so many error flags must be queued
-    queues : depth in pixels of every queue, by its name
+    queues : depth in blocks of every queue, by its name
     """
 
     stages: Mapping[str, int]
@@ -62,24 +62,34 @@ class Schedule:
     queues: Mapping[str, int]
 
 
-def _reserve(queues: Sequence[Queue], block: int, now: int,
-             meanwhile: Callable[[], None] = lambda: None) -> Generator[None, None, int]:
-    """Reserve a place for ``block`` in all queues at once; returns the cycle, ``now`` or later.
+class _Room:
+    """Places that a gate reserves in ``queues``: one in each for ``every`` blocks."""
 
-    ``meanwhile`` runs whenever another process may have gone on.
-    """
-    for queue in queues:
-        while (room := queue.room(block)) is None:
-            yield
-            meanwhile()
-        now = max(now, room)
-    for queue in queues:
-        queue.starts.append(now)
-    return now
+    def __init__(self, queues: Sequence[Queue], every: int = 1) -> None:
+        self.queues = queues
+        self._every = every
+
+    def reserve(self, block: int, now: int,
+                meanwhile: Callable[[], None] = lambda: None) -> Generator[None, None, int]:
+        """Reserve a place for ``block``; returns the cycle, ``now`` or later.
+
+        ``meanwhile`` runs whenever another process may have gone on.
+        """
+        place, more = divmod(block, self._every)
+        if more:
+            return now
+        for queue in self.queues:
+            while (room := queue.room(place)) is None:
+                yield
+                meanwhile()
+            now = max(now, room)
+        for queue in self.queues:
+            queue.starts.append(now)
+        return now
 
 
 def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
-             queues: Sequence[Queue], latency: int) -> Process:
+             room: _Room, latency: int) -> Process:
     """A stage that keeps pixels in a line buffer, and its gate."""
     i, = inputs
     walk, words, per = Walk(stage.window), stage.words_in, stage.reads_per_word
@@ -104,7 +114,7 @@ def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
             if n % words == words - 1:
                 whole.append(now)
 
-    gone = last = 0
+    gone = 0
     start = -reads
     for block in count():
         step = steps[block % len(steps)]
@@ -112,18 +122,17 @@ def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
         while len(whole) < gone + step.need:
             yield
             fill()
-        got = max(last, whole[gone + step.need - 1] + 1)
-        start = yield from _reserve(queues, block, max(got + 1, start + reads), fill)
+        start = yield from room.reserve(
+            block, max(whole[gone + step.need - 1] + 1, start + reads), fill)
         word = frees[2 if step.ends_frame else 1 if step.ends_row else 0]
-        freed += [start + word - 1 if word else got] * step.free
+        freed += [start + word] * step.free
         gone += step.free
-        last = start + reads - 1
         for o in outputs:
             o.offered += [start + n for n in gives]
 
 
 def _sliding(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
-             queues: Sequence[Queue], latency: int) -> Process:
+             room: _Room, latency: int) -> Process:
     """A stage whose window is in registers, and its gate: the next step comes with the last word of
     a window, and a window is read from the cycle after its last step."""
     i, = inputs
@@ -139,7 +148,7 @@ def _sliding(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
             i.taken.append(now)
             n += 1
         if completes:
-            start = yield from _reserve(queues, block, now + 1)
+            start = yield from room.reserve(block, now + 1)
             block += 1
             last = start + stage.reads - 1
             for o in outputs:
@@ -147,7 +156,7 @@ def _sliding(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
 
 
 def _straight(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
-              queues: Sequence[Queue], latency: int) -> Process:
+              room: _Room, latency: int) -> Process:
     """A stage that reads every pixel once, as it comes, and its gate; those outside of tiles are
     dropped, and the last of a tile gives a pixel."""
     per, words = stage.reads_per_word, stage.words_in
@@ -160,7 +169,7 @@ def _straight(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel
                     yield
                 taken = max(taken, i.offered[n])
             if gives and word == 0:
-                taken = yield from _reserve(queues, block, taken)
+                taken = yield from room.reserve(block, taken)
                 block += 1
             for i in inputs:
                 i.taken.append(taken)
@@ -199,7 +208,7 @@ def _on_grid(stage: Stage, i: Channel, o: Channel) -> Process:
 
 
 _Reader: TypeAlias = Callable[
-    [Stage, Sequence[Channel], Sequence[Channel], Sequence[Queue], int], Process]
+    [Stage, Sequence[Channel], Sequence[Channel], _Room, int], Process]
 _READERS: dict[type[nodes.Front], _Reader] = {
     nodes.Tiles: _straight, nodes.LineBuffer: _windows, nodes.SlidingWindow: _sliding}
 
@@ -213,40 +222,27 @@ def _reader(stage: Stage) -> _Reader:
 
 
 def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
-            queues: Sequence[Queue], latency: int) -> list[Running]:
+            room: _Room, latency: int) -> list[Running]:
     """The processes of a stage that reads pixels, and of what cuts windows out of them for it."""
     running: list[Running] = []
     if nodes.Tiles in stage.front and not stage.layer.is_marked:
         i, before = Channel(), inputs[0]
         running.append((_on_grid(stage, before, i), (before, i)))
         inputs = [i]
-    process = _reader(stage)(stage, inputs, outputs, queues, latency)
-    return [*running, (process, (*inputs, *outputs, *queues))]
+    process = _reader(stage)(stage, inputs, outputs, room, latency)
+    return [*running, (process, (*inputs, *outputs, *room.queues))]
 
 
-def _layer(unit: nodes.Unit, i: Channel, o: Channel, latency: int) -> Process:
-    """A dense layer that reads each frame once, as it comes."""
-    every, pause = unit.pause
-    free, per = 0, unit.stage.reads_per_word
-    for n in count():
-        while len(i.offered) <= n:
-            yield
-        now = max(i.offered[n], free)
-        i.taken.append(now)
-        free = now + 1 + (pause if (n + 1) % every == 0 else 0)
-        if (n + 1) % per == 0:
-            o.offered.append(now + latency)
-
-
-def _replayed(unit: nodes.Unit, i: Channel, o: Channel, latency: int, replays: int) -> Process:
-    """A dense layer and the ring of two frames before it, which sends each frame so often.
+def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room, latency: int,
+              replays: int) -> Process:
+    """A stage that reads whole frames, its gate, and the ring of two frames before it, which sends
+    each frame so often.
 
     Fold by fold: within one, words follow each other in every cycle once they are there.
     """
-    words, (every, pause) = unit.stage.words_in, unit.pause
-    folds = max(1, every // words)
+    words = stage.words_in
     puts = i.taken
-    gets: list[int] = []
+    gets: list[int] = []  # cycles in which a word was taken from the ring for the last time
 
     def fill() -> None:
         for n in range(len(puts), len(i.offered)):
@@ -254,26 +250,28 @@ def _replayed(unit: nodes.Unit, i: Channel, o: Channel, latency: int, replays: i
             if len(gets) <= free:
                 return
             puts.append(max(i.offered[n], puts[-1] + 1 if puts else 0,
-                            gets[free] + 1 if free >= 0 else 0))
+                            gets[free] + 2 if free >= 0 else 0))
 
-    last = free = fold = 0
+    fold, last = 0, -1
     for frame in count():
-        for n in range(frame * words, (frame + 1) * words):
-            while len(puts) <= n:
-                fill()
-                if len(puts) <= n:
-                    yield
-            last = max(last, puts[n] + 1) + 1
-            last = max(last, free) if n == frame * words else last
         for replay in range(replays):
+            for n in range(frame * words, (frame + 1) * words) if replay == 0 else (0,):
+                while replay == 0 and len(puts) <= n:
+                    fill()
+                    if len(puts) <= n:
+                        yield
+                last = max(last, puts[n] if replay == 0 else 0) + 1
+                if replay or n == frame * words:
+                    last = yield from room.reserve(fold, last, fill)
+                if replay == replays - 1:
+                    gets.append(last)
             if replay:
                 if replay == replays - 1:
-                    first = max(last + 1, free)
-                    gets += [last, *range(first, first + words - 1)]
-                last = max(last + 1, free) + words - 1
+                    gets += range(last + 1, last + words)
+                last += words - 1
             fold += 1
-            free = last + 1 + (pause if fold % folds == 0 else 0)
-            o.offered.append(last + latency)
+            for o in outputs:
+                o.offered.append(last + latency)
             fill()
 
 
@@ -287,7 +285,8 @@ class Flow:
 
     Members
     -------
-    guarded : beats at the guard; the last of a frame brings its error flag
+    guarded : beats at the guard, if frames come from the bus; the last of a frame brings its error
+        flag
     queues : the :class:`~benn_fpga.plan.processes.Queue` of every queue, by name
     """
 
@@ -296,28 +295,30 @@ class Flow:
         self._depths = depths
         self._processes: list[Running] = []
         self._offers: dict[str, Channel] = {}  # what a node gives
-        self.guarded = Channel()
+        self.guarded: Channel | None = None
         self.queues: dict[str, Queue] = {}
 
     def bus(self, frames: int) -> list[int]:
-        """Follow frames that come as fast as they are taken; the cycles of all score words."""
+        """Follow frames that come as fast as they are taken; the cycles in which answers begin."""
         entry = self._plan.entry
         i = self._source([0] * (frames * entry.i.words))
         self._offers[entry.name] = self._passed(entry, i)
         return self._follow()
 
     def paced(self, frames: int, cycles: int) -> list[int]:
-        """... frames, or rounds of them, whose words come evenly to the first layer, each in so
-        many cycles."""
+        """... whose words come evenly to the first layer, each frame in so many cycles."""
         first = self._plan.units[0]
         converter = self._plan.converter(first)
         words = converter.o.words
+        rings = [node for node in self._plan.front(first)
+                 if isinstance(node, nodes.Ring) and not self._is_fused(node)]
+        for ring in rings:  # which does no more than to repeat frames for rounds
+            frames, cycles = frames * ring.replays, cycles // ring.replays
         i = self._source([frame * cycles + n * cycles // words
                           for frame in range(frames) for n in range(words)])
         self._offers[converter.name] = i
-        for node in self._plan.front(first):
-            if isinstance(node, nodes.Ring) and not self._is_fused(node):
-                self._offers[node.name] = i  # it does no more than to repeat frames for rounds
+        for ring in rings:
+            self._offers[ring.name] = i
         return self._follow()
 
     def _source(self, planned: Iterable[int]) -> Channel:
@@ -340,15 +341,18 @@ class Flow:
                    for unit in self._plan.units)
 
     def _follow(self) -> list[int]:
-        """Follow the words of what is offered; returns the cycles of all score words."""
-        last = self._plan.units[-1]
-        for node in self._plan.followed(last):
+        """Follow the words of what is offered; returns the cycles in which answers begin."""
+        plan = self._plan
+        for each in self._timed_queues():
+            depth = None if self._depths is None else self._depths[each.name]
+            queue = self.queues[each.name] = Queue(Channel(), Channel(), each.count, depth)
+            self._run(queue.process(), queue.i, queue.o, queue)
+        for node in plan.nodes:
             if node.name not in self._offers and node.reads and node.reads[0] in self._offers:
                 self._offers[node.name] = self._passed(node, self._offers[node.reads[0]])
-        scores = self._offers[last.name]
-        self._run(processes.taken_at_once(scores), scores)
+        answers = self._offers[plan.port.name]
         processes.run(self._processes)
-        return scores.taken
+        return answers.offered
 
     def _passed(self, node: nodes.Node, i: Channel) -> Channel:
         """What ``node`` gives, if ``i`` comes to its first port; raises `TypeError` if it is of a
@@ -367,56 +371,94 @@ class Flow:
                 return i
             case nodes.Ring() if not self._is_fused(node):
                 return self._add(processes.ring, i, node.i.words, node.replays)
+            case nodes.TotalsQueue():
+                return i  # it has places for all answers, and more
             case nodes.Queue():
                 return self.queues[node.name].o
             case nodes.Unit():
                 return self._unit(node)
-            case nodes.Ring() | nodes.Front() | nodes.Gate() | nodes.Fork() | nodes.Spread():
-                return i  # followed with the unit
+            case nodes.Voter():
+                return self._voted(node, i)
+            case nodes.AnswerPort():
+                return self._answered(node, i)
+            case nodes.Ring() | nodes.Front() | nodes.Gate() | nodes.HardVote():
+                return i  # followed with the unit, or with the voter
         raise TypeError(f"{node.name}: {type(node).__name__} has no process")
+
+    def _timed_queues(self) -> list[nodes.Queue]:
+        return [queue for queue in self._plan.all(nodes.Queue)
+                if not isinstance(queue, nodes.TotalsQueue)]
 
     def _unit(self, unit: nodes.Unit) -> Channel:
         """A unit, and what is followed with it."""
-        plan, latency = self._plan, self._plan.latency(unit)
+        plan, gate, stage = self._plan, self._plan.gate(unit), unit.stage
         inputs = [self._offers[name] for name in unit.reads]
-        if unit.stage.layer.reads_frames:
-            o, ring = Channel(), plan.front(unit)[0]
-            if isinstance(ring, nodes.Ring):
-                process = _replayed(unit, inputs[0], o, latency, ring.replays)
-            else:
-                process = _layer(unit, inputs[0], o, latency)
-            self._run(process, inputs[0], o)
-            return o
-        queues, gate = plan.queues(unit), plan.gate(unit)
-        outputs = [Channel() for _ in queues] or [Channel()]
-        for node, i in zip(queues, outputs, strict=False):
-            depth = None if self._depths is None else self._depths[node.name]
-            queue = self.queues[node.name] = Queue(i, Channel(), node.count, depth)
-            self._run(queue.process(), queue.i, queue.o, queue)
-        reserved = [self.queues[name] for name in gate.reserves] if gate else []
-        self._processes += _pixels(unit.stage, inputs, outputs, reserved, latency)
+        room = _Room([self.queues[name] for name in gate.reserves if name in self.queues],
+                     gate.count // stage.reads_per_block)
+        outputs = [self.queues[node.name].i for node in plan.queues(unit)] or [Channel()]
+        ring = next((node for node in plan.front(unit) if isinstance(node, nodes.Ring)
+                     and self._is_fused(node)), None)
+        if ring is None:
+            self._processes += _pixels(stage, inputs, outputs, room, unit.latency)
+        else:
+            self._run(_replayed(stage, inputs[0], outputs, room, unit.latency, ring.replays),
+                      *inputs, *outputs, *room.queues)
         return outputs[0]
 
+    def _voted(self, voter: nodes.Voter, i: Channel) -> Channel:
+        """The answers to the scores of ``i``."""
+        answers = next(queue for queue in self._timed_queues() if queue.reads == (voter.name,))
+        o = self.queues[answers.name].i
+        self._run(processes.reduced(i, o, voter.rounds * voter.i.words,
+                                    sum(node.latency for node in self._plan.votes)), i, o)
+        return o
 
-def supplies(plan: Draft) -> list[tuple[Gear, int] | None]:
-    """Per unit, the (:class:`Gear`, how often a frame it turns) that brings its first port; None
-    if it reads a ring of whole frames, since members run in turn."""
-    supplied: list[tuple[Gear, int] | None] = []
+    def _answered(self, port: nodes.AnswerPort, i: Channel) -> Channel:
+        """The first beats of the answers. Those of frames from the bus wait for their error flags;
+        the first answer may be known before its frame has come in whole."""
+        o, flags = Channel(), self.guarded
+        beats = self._plan.entry.i.words if flags is not None else 0
+        self._run(processes.answers(i, o, flags, beats, FLAG_LATENCY, port.o.words, port.latency,
+                                    port.head_beats), *filter(None, (i, o, flags)))
+        return o
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What brings words to a unit: a :class:`Gear` that turns so often in a frame, and whether a
+    skid buffer stands behind it."""
+
+    gear: Gear
+    turns: int
+    skid: bool = False
+
+    @property
+    def words(self) -> int:
+        """Words in of a frame."""
+        return self.turns * self.gear.words
+
+
+def supplies(plan: Draft) -> list[Supply | None]:
+    """Per unit, what brings its first port; None if it reads a ring of whole frames, since members
+    run in turn."""
+    supplied: list[Supply | None] = []
     for unit in plan.units:
-        converter = plan.converter(unit)
-        kept = plan.rounds > 1 and any(isinstance(node, nodes.Ring) and not node.engines
-                                       for node in plan.front(unit))
-        supplied.append(None if kept else (converter.gear, converter.turns))
+        converter, front = plan.converter(unit), plan.front(unit)
+        kept = plan.rounds > 1 and unit is plan.units[0] and any(
+            isinstance(node, nodes.Ring) for node in front)
+        skid = any(isinstance(node, nodes.Skid) for node in front)
+        supplied.append(None if kept else Supply(converter.gear, converter.turns, skid))
     return supplied
 
 
 @lru_cache(maxsize=1 << 14)
-def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
+def alone(stage: Stage, supply: Supply | None = None) -> int:
     """Cycles per frame of a stage that waits for no others but those that supply it.
 
-    ``supply`` is as from :func:`supplies`; if None, a word comes in each cycle.
+    If ``supply`` is None, a word comes in each cycle.
     """
-    gear, turns = supply or (Gear(1, 1, stage.words_in), stage.pixels_in)
+    supply = supply or Supply(Gear(1, 1, stage.words_in), stage.pixels_in)
+    gear, turns = supply.gear, supply.turns
     fed = turns * gear.cycles
     if stage.layer.reads_frames:
         return max(stage.reads, fed)
@@ -428,24 +470,27 @@ def alone(stage: Stage, supply: tuple[Gear, int] | None = None) -> int:
     edge, kernel = (-(-size // layer.stride) for size in (layer.padding, layer.kernel[0]))
     more = layer.grid[0] - (2 * edge + kernel + 3)
     if more <= 1 or turns == 1 or (gear.collect > 1 and gear.emit > 1):
-        return _alone(stage, gear, turns)
+        return _alone(stage, supply)
     height, width, channels = layer.shape
 
     def with_rows(rows: int) -> int:
         shape = (height - (more - rows) * layer.stride, width, channels)
-        return _alone(replace(stage, layer=replace(layer, shape=shape)), gear,
-                      shape[0] * width)
+        return _alone(replace(stage, layer=replace(layer, shape=shape)),
+                      replace(supply, turns=shape[0] * width))
     few = with_rows(0)
     return few + more * (with_rows(1) - few)
 
 
-def _alone(stage: Stage, gear: Gear, turns: int) -> int:
+def _alone(stage: Stage, supply: Supply) -> int:
     frames, i, o = 3, Channel(), Channel()
-    run: list[Running] = [(processes.source(i, [0] * (frames * turns * gear.words)), [i])]
-    for process, sizes in processes.converters(gear):
+    run: list[Running] = [(processes.source(i, [0] * (frames * supply.words)), [i])]
+    for process, sizes in processes.converters(supply.gear):
         i, before = Channel(), i
         run.append((process(before, i, sizes), [before, i]))
-    run += [*_pixels(stage, [i], [o], [], 0), (processes.taken_at_once(o), [o])]
+    if supply.skid:
+        i, before = Channel(), i
+        run.append((processes.skid(before, i), [before, i]))
+    run += [*_pixels(stage, [i], [o], _Room([]), 0), (processes.taken_at_once(o), [o])]
     processes.run(run)
     per_frame = stage.pixels_out * stage.words_out
     return o.taken[frames * per_frame - 1] - o.taken[(frames - 1) * per_frame - 1]
@@ -453,39 +498,49 @@ def _alone(stage: Stage, gear: Gear, turns: int) -> int:
 
 def schedule(plan: Draft) -> Schedule:
     """The :class:`Schedule` of a plan whose depths are not known yet; it says them."""
-    rounds, fed = plan.rounds, supplies(plan)
     busy = {"input": plan.entry.i.words}
-    held = 4  # frames, at the most: in encoder and port, and one for the queue's own registers
-    for unit, supply in zip(plan.units, fed, strict=True):
-        busy[unit.name] = rounds * alone(unit.stage, supply)
-        held += 4 + -(-plan.latency(unit) // busy[unit.name])  # two in the buffer, two converted
-    words = plan.units[-1].o.words
-    voting = sum(node.latency for node in (*plan.votes, plan.voter))
-    held += -(-voting // (rounds * words))
+    for unit, supply in zip(plan.units, supplies(plan), strict=True):
+        busy[unit.name] = plan.rounds * alone(unit.stage, supply)
     busy["answer"] = plan.port.o.words
     cycles = max(busy.values())
     depths = _depths(plan, cycles)
-    flow = Flow(plan, depths)
-    scores = flow.bus(1)
-    # The first answer may be known before its frame has come in whole; it waits for the error flag.
-    voted = max(scores[rounds * words - 1] + voting, flow.guarded.taken[-1] + FLAG_LATENCY)
-    return Schedule(busy, cycles, voted + plan.port.latency,
-                    sum(unit.engines * unit.lanes for unit in plan.units),
-                    sum(unit.engines * unit.gates for unit in plan.units),
-                    held, depths)
+    first, = Flow(plan, depths).bus(1)
+    return Schedule(busy, cycles, first,
+                    sum(unit.lanes for unit in plan.units),
+                    sum(unit.gates for unit in plan.units),
+                    _held(plan, busy, depths), depths)
+
+
+def _held(plan: Draft, busy: Mapping[str, int], depths: Mapping[str, int]) -> int:
+    """Frames that a design can hold, at the most."""
+    held = 4  # in encoder and port, and one for the queue's own registers
+    for unit in plan.units:
+        held += 4 + -(-unit.latency // busy[unit.name])  # two in the buffer, two converted
+    for queue in plan.all(nodes.Queue):
+        held += -(-depths[queue.name] * queue.count // queue.o.words)
+    voting = sum(node.latency for node in plan.votes)
+    return held + -(-voting // (plan.rounds * plan.units[-1].o.words))
 
 
 def _depths(plan: Draft, cycles: int) -> dict[str, int]:
-    """Depth, in pixels, of every queue, if frames take so many cycles.
+    """Depth, in blocks, of every queue, if frames take so many cycles.
 
-    It is what a stream of frames needs whose words come evenly.
+    It is what a stream of frames needs whose words come evenly. A stage that reads whole frames
+    may give many words at a time, and wait while they leave: places for what is under way will do.
     """
-    if not any(plan.all(nodes.Queue)):
-        return {}
-    cycles, frames, needed = cycles // plan.rounds, 0, _FRAMES
+    frames, needed = 0, _FRAMES
     while frames < needed:
         frames = needed
         flow = Flow(plan)
-        scores = flow.paced(frames, cycles)
-        needed = scores[len(scores) // frames - 1] // cycles + _FRAMES
-    return {name: queue.most() for name, queue in flow.queues.items()}
+        needed = flow.paced(frames, cycles)[0] // cycles + _FRAMES
+    depths = {name: queue.most() for name, queue in flow.queues.items()}
+    for unit in plan.units:
+        if unit.stage.layer.reads_frames:
+            under_way = 1 + -(-(unit.latency + 2) // unit.stage.reads_per_word)
+            for queue in plan.queues(unit):
+                depths[queue.name] = min(depths[queue.name], under_way)
+    # Totals leave while the port sends, after their decision did.
+    sending = -(-plan.port.o.words // cycles)
+    decided = max(depth for name, depth in depths.items() if plan[name].reads == (plan.voter.name,))
+    depths |= {queue.name: decided + sending + 1 for queue in plan.all(nodes.TotalsQueue)}
+    return depths

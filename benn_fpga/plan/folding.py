@@ -1,5 +1,6 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
+import math
 from collections.abc import Iterable
 
 from benn_fpga.errors import BennError
@@ -27,17 +28,20 @@ def _fastest(n: int, layer: Layer) -> Stage:
 def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
     """Fold of ``layer`` with the fewest lanes that takes at most ``budget`` cycles.
 
-    Among equals the widest SIMD wins: fewer accumulators, thresholds and outputs a cycle. But one
-    of several taps needs a window of registers, and wins only if it saves lanes.
+    Among equals the one with the fewest bits beside its lanes wins. But one of several taps needs
+    a window of registers, and wins only if it saves lanes.
     """
-    best = None
-    for simd in sorted(layer.simds, key=lambda simd: (simd in layer.wide_simds, -simd)):
+    best, least = None, (math.inf, False, 0)
+    for simd in layer.simds:
         for pe in layer.pes:
-            if best is not None and pe * simd >= best.pe * best.simd:
+            fold = Fold(pe, simd)
+            cost = pe * simd, simd in layer.wide_simds, layer.bits_beside(fold)
+            if cost[0] > least[0]:
                 break
-            stage = Stage(n, layer, Fold(pe, simd))
+            stage = Stage(n, layer, fold)
             if stage.reads * stage.pixels_out <= budget and alone(stage) <= budget:
-                best = stage.fold
+                if cost < least:
+                    best, least = fold, cost
                 break
     if best is None:
         raise BennError(f"{budget} cycles for a member cannot be met: layer {n} ({layer.kind}) "

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benn_fpga.layers import MaxPool, Products, Scale, SumPool
+    from benn_fpga.layers import MaxPool, Products, Scale, SumPool, Window
     from benn_fpga.spec import Fold
 
-__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "POPCOUNT_LEAF", "hard_latency", "layer_latency",
-           "max_latency", "pool_latency", "popcount_latency", "scale_latency", "sum_latency",
-           "tree_latency", "vote_latency"]
+__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "hard_latency", "layer_latency", "max_latency",
+           "pool_latency", "popcount_groups", "popcount_latency", "port_latency", "scale_latency",
+           "sum_latency", "tree_latency", "vote_latency", "weights_latency", "window_ahead"]
 
-POPCOUNT_LEAF = 3  # bits that the first level of a popcount adds: one full adder
 MEMORY_LATENCY = 2  # read register, then output register
 FLAG_LATENCY = 2  # of the queue of error flags: its memory, then its output register
 
@@ -26,9 +25,19 @@ def tree_latency(n: int) -> int:
     return (n - 1).bit_length()
 
 
+def popcount_groups(n: int) -> tuple[int, int]:
+    """Groups of nine bits in a popcount of ``n``, and bits that are left over.
+
+    Those are carried into the first adders behind the groups, if there are enough of them; else
+    they are in a group that is not full.
+    """
+    groups, rest = divmod(n, 9)
+    return (groups, rest) if rest <= groups // 2 else (groups + 1, 0)
+
+
 def popcount_latency(n: int) -> int:
-    """Registered levels of a popcount of ``n`` bits."""
-    return 1 + tree_latency(-(-n // POPCOUNT_LEAF))
+    """Registered levels of a popcount of ``n`` bits: sums of three, of three of those, a tree."""
+    return 1 + (n > 3) + tree_latency(popcount_groups(n)[0])
 
 
 def sum_latency(simd: int, weight_bits: int, input_bits: int) -> int:
@@ -36,12 +45,23 @@ def sum_latency(simd: int, weight_bits: int, input_bits: int) -> int:
     return popcount_latency(simd) + tree_latency(weight_bits * input_bits)
 
 
+def window_ahead(layer: Window) -> int:
+    """Cycles from when a line buffer is asked for a word to when that is there: it is read as any
+    other memory, and what is outside the image is made 0."""
+    return MEMORY_LATENCY + (layer.padding > 0)
+
+
+def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
+    """Cycles in which weights are read; those of a single word are constants."""
+    words = (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds
+    return 0 if words == 1 else MEMORY_LATENCY
+
+
 def layer_latency(layer: Products, fold: Fold, rounds: int) -> int:
     """Cycles from the last input word of an output fold to that fold's outputs."""
-    one_word = (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds == 1
-    weights = 0 if one_word else MEMORY_LATENCY
+    weights = weights_latency(layer, fold, rounds)
     sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
-    accumulate, compare = 1, 1
+    accumulate, compare = 1, int(layer.levels > 1)
     return weights + sums + accumulate + compare
 
 
@@ -81,3 +101,9 @@ def hard_latency(lanes: int, words: int) -> int:
     """Cycles from the last word of scores to the last word of hard votes."""
     merge, hold = 1, 1
     return tree_latency(lanes) + merge + hold + words - 1
+
+
+def port_latency(word_bits: int, bus: int) -> int:
+    """Cycles from an answer to its first beat, if words of so many bits leave over the bus."""
+    emit, skid = int(word_bits != bus), 1
+    return emit + skid

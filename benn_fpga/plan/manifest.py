@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benn_fpga import bits
-from benn_fpga.plan import answer, blocks, names
+from benn_fpga.plan import answer, blocks
 from benn_fpga.plan.nodes import Memory, Node
 from benn_fpga.plan.plan import Plan, plan
 from benn_fpga.spec import Ensemble, Folding
@@ -41,7 +41,7 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
         "memory_bits": {
             "constants": sum(memory.size for memory in _memories(design) if memory.constant),
             "buffers": sum(memory.size for memory in _memories(design) if not memory.constant),
-            "registers": sum(node.copies * node.register_bits for node in design.nodes),
+            "registers": sum(node.register_bits for node in design.nodes),
         },
         "block_ram": _block_ram(design),
         "score_bits": model.score_bits,
@@ -61,9 +61,8 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
             "fields": answer.describe(model.classes),
         },
         "bit_order": [line.strip() for line in (bits.__doc__ or "").splitlines()],
-        "taps": [{"member_engine": m, "layer": unit.stage.n,
-                  "path": f"{names.engine(m)}.{unit.name}", "has_ready": unit.waits}
-                 for m in range(folding.parallel) for unit in design.units],
+        "taps": [{"layer": unit.stage.n, "path": unit.name, "engines": unit.o.ways}
+                 for unit in design.units],
     }
 
 
@@ -73,7 +72,7 @@ def _node(node: Node) -> dict[str, Any]:
         "name": node.name,
         "kind": type(node).__name__,
         "reads": list(node.reads),
-        "engines": node.engines,
+        "engines": node.o.ways,
         "words": node.o.words,
         "bits": node.o.bits,
         "latency": node.latency,
@@ -85,9 +84,7 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _memories(design: Plan) -> list[Memory]:
-    """Every memory, as often as it is there."""
-    return [memory for node in design.nodes for memory in node.memories.values()
-            for _ in range(node.copies)]
+    return [memory for node in design.nodes for memory in node.memories.values()]
 
 
 def _block_ram(design: Plan) -> dict[str, Any]:

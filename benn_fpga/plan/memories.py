@@ -59,27 +59,27 @@ class Contents:
             image += bits.stream_words(codes.reshape(nf * sf, -1), layer.weight_bits)
         return image
 
-    def thresholds(self, n: int) -> list[int]:
-        """Words of thresholds on the popcount: round, output fold; in a word PE, level.
+    def table(self, n: int, output_bits: int) -> list[int]:
+        """Words of what layer ``n``, whose outputs have ``output_bits``, stores beside weights:
+        round, output fold; in a word PE. With P the weighted popcount, ``s = 2*P - max_sum``,
 
-        ``s >= t`` is ``P >= ceil((t + max_sum) / 2)``, P the weighted popcount.
+        * an integer is ``2*P + entry``: bias - max_sum;
+        * one threshold is reached if ``P + entry`` reaches the top bit of the entry;
+        * several thresholds are those on P: ``s >= t`` is ``P >= ceil((t + max_sum) / 2)``.
         """
         layer, fold = self._products(n)
+        width = layer.entry_bits(output_bits)
         image: list[int] = []
         for member in self.members:
-            t = (member.layers[n]["thresholds"].astype(np.int64) + layer.max_sum + 1) // 2
-            t = t.reshape(layer.outputs // fold.pe, -1)
-            image += bits.stream_words(t, layer.popcount_bits)
-        return image
-
-    def offsets(self, n: int, width: int) -> list[int]:
-        """Words of layer ``n`` if it gives integers: ``bias - max_sum``, so that they are ``2*P +
-        word``, each of ``width`` bits."""
-        layer, fold = self._products(n)
-        image: list[int] = []
-        for member in self.members:
-            offset = member.layers[n]["bias"].astype(np.int64) - layer.max_sum
-            codes = offset.reshape(-1, fold.pe) & ((1 << width) - 1)
+            if layer.is_scores:
+                entries = member.layers[n]["bias"].astype(np.int64) - layer.max_sum
+            else:
+                entries = (member.layers[n]["thresholds"].astype(np.int64) + layer.max_sum + 1) // 2
+                if layer.levels == 1:
+                    entries = (1 << (width - 1)) - entries
+                else:
+                    width = layer.popcount_bits
+            codes = entries.reshape(layer.outputs // fold.pe, -1) & ((1 << width) - 1)
             image += bits.stream_words(codes, width)
         return image
 

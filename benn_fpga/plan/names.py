@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["BUFFER", "ENCODER", "FORK", "GATE", "GEAR", "GUARD", "HARD", "PORT", "QUEUE", "READ",
-           "SKID", "TILES", "VOTER", "WINDOW", "before", "beside", "engine", "layer_of", "unit"]
+__all__ = ["ANSWERS", "BUFFER", "ENCODER", "GATE", "GEAR", "GUARD", "HARD", "PORT", "QUEUE", "SKID",
+           "TILES", "TOTALS", "VOTER", "WINDOW", "before", "engine", "layer_of", "unit"]
 
-# Those that are there once, or once beside every engine; SKID is the one at the bus.
-SKID, GUARD, ENCODER, FORK, READ = "skid", "guard", "encoder", "fork", "read"
-HARD, VOTER, PORT = "hard", "voter", "port"
+# Those that are there once; SKID is the one at the bus.
+SKID, GUARD, ENCODER = "skid", "guard", "encoder"
+HARD, VOTER, ANSWERS, TOTALS, PORT = "hard", "voter", "answers", "totals", "port"
 
 # Those that lead to a layer, SKID among them: a name is one of these with the number of the layer.
 GEAR, BUFFER, TILES, WINDOW, GATE, QUEUE = "gear", "buffer", "tiles", "window", "gate", "queue"
@@ -16,6 +16,7 @@ _UNIT = "layer"
 
 
 def engine(n: int) -> str:
+    """What is engine ``n``'s own, in a unit."""
     return f"member{n}"
 
 
@@ -33,8 +34,3 @@ def layer_of(stage: str) -> int | None:
 def before(kind: str, n: int, port: int = 0) -> str:
     """A node that leads to a port of layer ``n``; ``kind`` is what instances of it are called."""
     return f"{kind}{n}_{port}" if port else f"{kind}{n}"
-
-
-def beside(node: str, n: int) -> str:
-    """The instance beside engine ``n`` of a node that turns its scores into votes."""
-    return f"{node}{n}"

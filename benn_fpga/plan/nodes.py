@@ -19,9 +19,9 @@ from benn_fpga.plan.widths import Gear, gear
 if TYPE_CHECKING:
     from benn_fpga.plan.stages import Stage
 
-__all__ = ["AnswerPort", "Converter", "Encoder", "Fork", "Front", "Gate", "Guard", "HardVote",
+__all__ = ["AnswerPort", "Converter", "Encoder", "Front", "Gate", "Guard", "HardVote",
            "LineBuffer", "Marks", "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow",
-           "Spread", "Stream", "Tiles", "Unit", "Voter", "frame_buffer"]
+           "Stream", "Tiles", "TotalsQueue", "Unit", "Voter"]
 
 
 class Marks(Enum):
@@ -35,9 +35,13 @@ class Marks(Enum):
 
 @dataclass(frozen=True)
 class Stream:
-    """``words`` per frame of ``lanes`` elements of ``element_bits`` each.
+    """``words`` per frame of ``lanes`` elements of ``element_bits`` each, for each of ``ways``.
 
-    ``marks`` go with every word; those of tiles name one of ``places`` partial results.
+    All engines do the same in the same cycles. So one stream carries what belongs to all of them:
+    element by element, that of engine 0 first. What all of them share has one way.
+
+    ``marks`` go with every word; those of tiles name one of ``places`` partial results. A word is
+    there ``ahead`` cycles after it was offered and taken: what goes with it can be read meanwhile.
     """
 
     words: int
@@ -45,11 +49,18 @@ class Stream:
     element_bits: int
     marks: Marks = Marks.NONE
     places: int = 1
+    ways: int = 1
+    ahead: int = 0
+
+    @property
+    def wide_bits(self) -> int:
+        """Of an element, of all ways."""
+        return self.element_bits * self.ways
 
     @property
     def bits(self) -> int:
         """Of a word, without its marks."""
-        return self.lanes * self.element_bits
+        return self.lanes * self.wide_bits
 
 
 @dataclass(frozen=True)
@@ -81,22 +92,18 @@ class Node:
     name : of the instance
     reads : names of the nodes whose streams it takes, port by port
     i, o : the stream at its first port, and what it gives
-    engines : in how many engines it is; 0 if all share it
     cuts_ready : whether it takes words by its own state alone, whatever the ``ready`` of what reads
         it is
+    source : which stream of the node that it reads it takes
     """
 
     cuts_ready: ClassVar[bool] = False
+    source: ClassVar[str] = "o"
 
     name: str
     reads: tuple[str, ...]
     i: Stream
     o: Stream
-    engines: int
-
-    @property
-    def copies(self) -> int:
-        return max(1, self.engines)
 
     @property
     def ports(self) -> tuple[Stream, ...]:
@@ -120,11 +127,10 @@ class Node:
 
 
 class _Where(TypedDict):
-    """What a node is called, what it reads, and in how many engines it is."""
+    """What a node is called, and what it reads."""
 
     name: str
     reads: tuple[str, ...]
-    engines: int
 
 
 def _known(node: Node, depth: int | None) -> int:
@@ -195,7 +201,7 @@ class Converter(Node):
 
     @property
     def register_bits(self) -> int:
-        return self.gear.elements(self.i.lanes, self.o.lanes) * self.i.element_bits
+        return self.gear.elements(self.i.lanes, self.o.lanes) * self.i.wide_bits
 
     @property
     def latency(self) -> int:
@@ -209,7 +215,10 @@ class Ring(Node):
     replays: int
 
     cuts_ready = True
-    latency = 2
+
+    @property
+    def latency(self) -> int:
+        return 1 if self.o.ahead else 2
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -251,12 +260,13 @@ class LineBuffer(Front):
     prefix = names.WINDOW
 
     cuts_ready = True
-    latency = 2
+    latency = 1
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
         i = replace(i, marks=Marks.NONE, places=1)
-        o = replace(i, words=stage.pixels_out * stage.reads, marks=Marks.TAP)
+        o = replace(i, words=stage.pixels_out * stage.reads, marks=Marks.TAP,
+                    ahead=latency.window_ahead(stage.window))
         return cls(i=i, o=o, stage=stage, **where)
 
     @property
@@ -275,7 +285,7 @@ class SlidingWindow(Front):
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
-        o = Stream(stage.pixels_out * stage.reads, stage.fold.simd, i.element_bits)
+        o = Stream(stage.pixels_out * stage.reads, stage.fold.simd, i.element_bits, ways=i.ways)
         return cls(i=i, o=o, stage=stage, **where)
 
     @property
@@ -291,31 +301,15 @@ class SlidingWindow(Front):
 
 @dataclass(frozen=True)
 class Gate(Node):
-    """Lets the words of a pixel pass once it has reserved a place in every queue it ``reserves``.
+    """Lets words pass once it has reserved a place for what they become.
 
-    Those are the queues, by name, that the unit behind it fills, in each engine. ``count`` words
-    become a pixel; if ``marked``, of those with ``last``.
+    ``count`` words, if ``marked`` of those with ``last``, become a block in every queue that it
+    ``reserves``, by name. The unit behind it then never has to stop.
     """
 
     reserves: tuple[str, ...]
     count: int
     marked: bool
-
-
-@dataclass(frozen=True)
-class Fork(Node):
-    """Gives every word to all engines, each when it is ready."""
-
-
-@dataclass(frozen=True)
-class Spread(Node):
-    """A register that leads every word to all engines at once; they never stop."""
-
-    latency = 1
-
-    @property
-    def register_bits(self) -> int:
-        return self.o.bits
 
 
 @dataclass(frozen=True)
@@ -327,16 +321,14 @@ class Unit(Node):
     stage : the layer and its fold
     rounds : members that an engine runs in turn
     others : the streams at its further ports
-    waits : whether its outputs may have to wait; then all stops
-    pause : words after which it takes none for some cycles, and these cycles
+    ahead : cycles in which a word comes to it that it was offered
     constants : widths of what members store, by name, where the layer does not say it
     """
 
     stage: Stage
     rounds: int
     others: tuple[Stream, ...]
-    waits: bool
-    pause: tuple[int, int]
+    ahead: int
     constants: tuple[tuple[str, int], ...]
 
     @property
@@ -349,12 +341,15 @@ class Unit(Node):
 
     @property
     def latency(self) -> int:
-        return self.stage.layer.latency(self.stage.fold, self.rounds)
+        """It asks for constants while the words that it was offered are on their way."""
+        layer, fold = self.stage.layer, self.stage.fold
+        late = max(0, self.ahead - layer.reads_ahead(fold, self.rounds))
+        return late + layer.latency(fold, self.rounds)
 
     @property
     def lanes(self) -> int:
-        """XNOR lanes; a product of several bits is one."""
-        return self.stage.layer.xnor_lanes(self.stage.fold)
+        """XNOR lanes of all engines; a product of several bits is one."""
+        return self.o.ways * self.stage.layer.xnor_lanes(self.stage.fold)
 
     @property
     def gates(self) -> int:
@@ -364,7 +359,7 @@ class Unit(Node):
 
 @dataclass(frozen=True)
 class Queue(Node):
-    """``depth`` pixels of ``count`` words, each reserved beforehand; None in a draft."""
+    """``depth`` blocks of ``count`` words, each reserved beforehand; None in a draft."""
 
     count: int
     depth: int | None
@@ -379,7 +374,7 @@ class Queue(Node):
 
 @dataclass(frozen=True)
 class HardVote(Node):
-    """Scores to the vote of a member."""
+    """Scores to the vote of each member."""
 
     @property
     def latency(self) -> int:
@@ -388,17 +383,31 @@ class HardVote(Node):
 
 @dataclass(frozen=True)
 class Voter(Node):
-    """Adds up the votes of ``parallel`` engines and ``rounds``."""
+    """Adds up the votes of ``parallel`` engines and ``rounds``.
+
+    It gives a decision, the class and the margin, and before that totals of ``total_bits``,
+    ``block`` words of them together.
+    """
 
     parallel: int
     rounds: int
+    total_bits: int
+    block: int
+
+    @property
+    def totals(self) -> Stream:
+        return Stream(self.i.words // self.block, self.i.lanes * self.block, self.total_bits)
 
     @property
     def memories(self) -> dict[str, Memory]:
         """Totals so far, if they come in several words and rounds."""
         if self.rounds == 1 or self.i.words == 1:
             return {}
-        return {"partial": Memory(self.i.words, self.i.lanes * self.o.element_bits)}
+        return {"partial": Memory(self.i.words, self.i.lanes * self.total_bits)}
+
+    @property
+    def register_bits(self) -> int:
+        return self.totals.bits if self.block > 1 else 0
 
     @property
     def latency(self) -> int:
@@ -406,23 +415,46 @@ class Voter(Node):
 
 
 @dataclass(frozen=True)
-class AnswerPort(Node):
-    """Sends answers over the bus; the record, then a buffer of two beats.
+class TotalsQueue(Queue):
+    """Totals of answers that wait for the port."""
 
-    ``reject``: answers of a smaller margin are flagged; None if none is.
+    source = "totals"
+
+
+@dataclass(frozen=True)
+class AnswerPort(Node):
+    """Sends decisions and ``totals`` over the bus, through a buffer of two beats.
+
+    Members
+    -------
+    totals : the stream of them
+    reject : answers of a smaller margin are flagged; None if none is
+    word_bits : of what leaves together
+    heads : such words that the decision takes; 0 if the whole record is one
     """
 
+    totals: Stream
     reject: int | None
+    word_bits: int
+    heads: int
 
-    latency = 2
+    @property
+    def ports(self) -> tuple[Stream, ...]:
+        return (self.i, self.totals)
+
+    @property
+    def head_beats(self) -> int:
+        """Beats of the decision before those with which it is taken."""
+        return max(0, self.heads - 1) * max(1, self.word_bits // self.o.bits)
+
+    @property
+    def latency(self) -> int:
+        return latency.port_latency(self.word_bits, self.o.bits)
 
     @property
     def register_bits(self) -> int:
-        return self.o.words * self.o.bits + 2 * self.o.bits
-
-
-def frame_buffer(i: Stream, replays: int, **where: Unpack[_Where]) -> Node:
-    """What a unit needs that reads whole frames: a ring that replays them, or a skid for once."""
-    if replays == 1:
-        return Skid(i=i, o=i, **where)
-    return Ring(i=i, o=replace(i, words=i.words * replays), replays=replays, **where)
+        """Of a word that takes several beats, of totals that take several words, and the buffer."""
+        words = self.o.words * self.o.bits // self.word_bits - self.heads
+        return (self.word_bits * (self.word_bits != self.o.bits)
+                + self.totals.bits * (self.heads > 0 and words > self.totals.words)
+                + 2 * self.o.bits)

@@ -2,12 +2,13 @@
 
 ::
 
-    skid -> guard -> encoder -> gear0 -> [buffer0 or skid0] -> [tiles0] -> [window0] -> [gate0] ->
-        fork or read
-            |
-      in every engine: layer0 -> [queue1] -> gear1 -> [buffer1] -> ... -> [gate1] -> layer1 -> ...
-                                                                                            |
-                                                                      [hard] -> voter -> port
+    skid -> guard -> encoder -> gear0 -> [buffer0 or skid0] -> [tiles0] -> [window0] -> gate0 ->
+        layer0 -> queue1 -> gear1 -> [buffer1] -> [tiles1] -> [window1] -> gate1 -> layer1 -> ...
+                                                     -> [hard] -> voter -> answers -> port
+
+Nobody stops: before a unit starts what becomes a block in the queue behind it, its gate reserves
+the place. All engines do the same in the same cycles, so one stream carries the words of all of
+them, and all that is not arithmetic or weights is there once.
 
 The gateware instantiates the nodes and connects what they read, the cycle model times them, the
 manifest lists them. The number in a name is that of the layer that reads, with its port if that is
@@ -22,28 +23,27 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from benn_fpga.plan import cycles, memories, names
-from benn_fpga.plan.answer import answer_beats
+from benn_fpga.plan.answer import answer_beats, totals_per_word, word_bits
 from benn_fpga.plan.cycles import Schedule
+from benn_fpga.plan.latency import MEMORY_LATENCY
 from benn_fpga.plan.nodes import (
     AnswerPort,
     Converter,
     Encoder,
-    Fork,
     Gate,
     Guard,
     HardVote,
     Marks,
     Node,
     Queue,
+    Ring,
     Skid,
-    Spread,
     Stream,
+    TotalsQueue,
     Unit,
     Voter,
-    frame_buffer,
 )
 from benn_fpga.plan.stages import Stage
-from benn_fpga.plan.widths import gear
 from benn_fpga.spec import Ensemble, Folding, sources
 
 __all__ = ["Draft", "Plan", "draft", "plan"]
@@ -59,7 +59,7 @@ class Draft:
 
     Members
     -------
-    nodes : layer by layer the unit, then what precedes it, then what leads to its readers
+    nodes : in the order of the data, each after all that it reads
     parallel, rounds : engines side by side, and members that each runs in turn
     """
 
@@ -103,34 +103,11 @@ class Draft:
         """What the votes of all engines come to."""
         return next(self.all(Voter))
 
-    @cached_property
-    def lead(self) -> tuple[Node, ...]:
-        """What all engines share, from the entry to what they read."""
-        return tuple(node for node in self.followed(self.units[0]) if not node.engines)
-
-    @cached_property
+    @property
     def votes(self) -> tuple[Node, ...]:
-        """What turns the scores of an engine into votes, once beside every engine."""
-        return tuple(node for node in self.followed(self.voter)
-                     if node.engines and node not in self.engine)
-
-    @cached_property
-    def engine(self) -> tuple[Node, ...]:
-        """What is inside every engine: all that leads to its scores."""
-        inside = {node.name for node in self.followed(self.units[-1]) if node.engines}
-        return tuple(node for node in self.nodes if node.name in inside)
-
-    @cached_property
-    def layers(self) -> tuple[tuple[Node, ...], ...]:
-        """What an engine holds, layer by layer and in the order of the data: what cuts windows out
-        of pixels and waits for room, the unit, what leads to its readers."""
-        ranks = {node.name: rank for rank, node in enumerate(self.followed())}
-        layers: list[list[Node]] = []
-        for node in self.engine:
-            if isinstance(node, Unit):
-                layers.append([])
-            layers[-1].append(node)
-        return tuple(tuple(sorted(layer, key=lambda node: ranks[node.name])) for layer in layers)
+        """What makes an answer of the scores."""
+        names = [node.name for node in self.nodes]
+        return self.nodes[names.index(self.units[-1].name) + 1:names.index(self.voter.name) + 1]
 
     def queues(self, unit: Unit) -> list[Queue]:
         """The queues that a unit fills."""
@@ -141,9 +118,11 @@ class Draft:
         leads = {self.converter(unit).reads, *(self[name].reads for name in unit.reads[1:])}
         return [queue for queue in self.all(Queue) if (queue.name,) in leads]
 
-    def gate(self, unit: Unit) -> Gate | None:
-        """The gate that reserves what a unit gives; None if that has to wait instead."""
-        return next((node for node in self.front(unit) if isinstance(node, Gate)), None)
+    def gate(self, unit: Unit) -> Gate:
+        """The gate that reserves what a unit gives."""
+        gate = self[unit.reads[0]]
+        assert isinstance(gate, Gate)
+        return gate
 
     def front(self, unit: Unit) -> list[Node]:
         """The nodes from the width converter that leads to a unit's first port to the unit."""
@@ -154,30 +133,11 @@ class Draft:
             node = self[node.reads[0]]
         return front
 
-    def latency(self, unit: Unit) -> int:
-        """Cycles of a unit, and of the register that leads to it if there is one."""
-        return unit.latency + sum(node.latency for node in self.front(unit)
-                                  if isinstance(node, Spread))
-
     def converter(self, unit: Unit) -> Converter:
         """The width converter that leads to a unit's first port."""
         node = self[[*self.front(unit), unit][0].reads[0]]
         assert isinstance(node, Converter)
         return node
-
-    def followed(self, *ends: Node) -> Iterator[Node]:
-        """The nodes that lead to ``ends``, or all, in the order of the data: each after all that it
-        reads."""
-        done: set[str] = set()
-
-        def visit(node: Node) -> Iterator[Node]:
-            if node.name not in done:
-                done.add(node.name)
-                for name in node.reads:
-                    yield from visit(self[name])
-                yield node
-        for node in ends or self.nodes:
-            yield from visit(node)
 
 
 @dataclass(frozen=True)
@@ -245,106 +205,85 @@ class _Drafter:
         self._nodes.append(node)
         return node
 
-    def _words(self, stage: Stage) -> Stream:
-        """What comes to a stage, in its own words."""
-        bits = self._bits[sources(stage.layer, stage.n)[0]]
-        return Stream(stage.pixels_in * stage.words_in, stage.lanes_in, bits)
-
     def _input(self) -> None:
-        """What all engines share, from the bus to the first unit."""
+        """From the bus to what cuts windows for the first unit."""
         encoder, lanes, first = self._model.encoder, self._folding.bus // 8, self._stages[0]
         bus = Stream(encoder.beats(self._folding.bus), lanes, 8, Marks.BEAT)
         beat, encoded = replace(bus, marks=Marks.NONE), replace(
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
             marks=Marks.NONE)
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
-        self._add(Skid(names.SKID, (), bus, bus, 0))
-        self._add(Guard(names.GUARD, (names.SKID,), bus, beat, 0, encoder.values, None))
-        self._add(Encoder(names.ENCODER, (names.GUARD,), beat, encoded, 0, len(thresholds),
+        self._add(Skid(names.SKID, (), bus, bus))
+        self._add(Guard(names.GUARD, (names.SKID,), bus, beat, encoder.values, None))
+        self._add(Encoder(names.ENCODER, (names.GUARD,), beat, encoded, len(thresholds),
                           lanes * encoder.levels * (encoder.bits + 1)))
-        node: Node = self._add(Converter(names.before(names.GEAR, 0), (names.ENCODER,), encoded,
-                                         self._words(first), 0, encoder.outputs))
-        frames = first.layer.reads_frames
-        if frames or self._rounds > 1:
-            node = self._add(frame_buffer(
-                node.o, self._rounds * (first.words_out if frames else 1),
-                name=names.before(names.BUFFER, 0), reads=(node.name,), engines=0))
-        if not frames:
-            # The ready of a gate depends on the room in the queues of all engines. It must not go
-            # on through converter, encoder and guard to the bus. In an engine a queue ends it.
-            if not any(kind.cuts_ready for kind in (type(node), *first.front)):
-                node = self._add(Skid(names.before(names.SKID, 0), (node.name,), node.o, node.o, 0))
-            node = self._cut(first, node, engines=0)
-        spread = Fork if self._waits(first) else Spread
-        self._leads[0, 0] = self._add(spread(
-            names.FORK if spread is Fork else names.READ, (node.name,), node.o,
-            self._read(first, node.o), 0))
+        node: Node = self._add(Converter(
+            names.before(names.GEAR, 0), (names.ENCODER,), encoded,
+            self._words(first, encoder.element_bits, 1), encoder.outputs))
+        replays = self._rounds * (first.words_out if first.layer.reads_frames else 1)
+        if replays > 1:
+            node = self._ring(node, first, 0, replays)
+        # The ready of a gate depends on the room in a queue. It must not go on through converter,
+        # encoder and guard to the bus. Behind the first layer a queue ends it.
+        elif not any(kind.cuts_ready for kind in first.front):
+            node = self._add(Skid(names.before(names.SKID, 0), (node.name,), node.o, node.o))
+        self._leads[0, 0] = node
 
-    def _cut(self, stage: Stage, node: Node, engines: int) -> Node:
+    def _words(self, stage: Stage, element_bits: int, ways: int) -> Stream:
+        """What comes to a stage, in its own words."""
+        return Stream(stage.pixels_in * stage.words_in, stage.lanes_in, element_bits, ways=ways)
+
+    def _ring(self, node: Node, reader: Stage, port: int, replays: int) -> Node:
+        """A ring that sends the frames of ``node`` so often."""
+        o = replace(node.o, words=node.o.words * replays,
+                    ahead=MEMORY_LATENCY if reader.layer.reads_frames else 0)
+        return self._add(Ring(names.before(names.BUFFER, reader.n, port), (node.name,), node.o, o,
+                              replays))
+
+    def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
         for kind in stage.front:
             node = self._add(kind.before(stage, node.o, name=names.before(kind.prefix, stage.n),
-                                         reads=(node.name,), engines=engines))
+                                         reads=(node.name,)))
         queues = tuple(names.before(names.QUEUE, *reader) for reader in self._readers[stage.n])
+        count = stage.reads_per_block
+        if not queues:  # the last layer, whose scores of all rounds become an answer
+            queues, count = (names.ANSWERS, names.TOTALS), self._rounds * stage.reads
         return self._add(Gate(names.before(names.GATE, stage.n), (node.name,), node.o, node.o,
-                              engines, queues, stage.reads, stage.layer.is_marked))
+                              queues, count, stage.layer.is_marked))
 
-    def _waits(self, stage: Stage) -> bool:
-        """Whether outputs of a stage may have to wait: behind a dense layer, and the scores.
-
-        For all others a place in a queue is reserved before they are computed.
-        """
-        return stage.layer.reads_frames or stage.n == len(self._stages) - 1
-
-    def _read(self, stage: Stage, given: Stream) -> Stream:
-        """What the unit of a stage reads of the words ``given``."""
+    def _read(self, stage: Stage, given: Stream, ways: int) -> Stream:
+        """What the unit of a stage, which gives words of so many ways, reads of those ``given``."""
         marks = stage.layer.marks
-        return replace(given, marks=marks, places=given.places if marks is Marks.TILE else 1)
+        shares = stage.layer.shares_inputs
+        return replace(given, marks=marks, places=given.places if marks is Marks.TILE else 1,
+                       ways=given.ways if shares else ways, ahead=given.ahead if shares else 0)
 
     def _layer(self, stage: Stage) -> None:
-        """A unit, what precedes it in its engine, and what leads to its readers."""
-        n, layer, engines = stage.n, stage.layer, self._folding.parallel
+        """What precedes a unit, the unit, and what leads to its readers."""
+        n, layer = stage.n, stage.layer
         given = [self._leads[n, port] for port in range(len(layer.sources))]
-        cut = n > 0 and not layer.reads_frames
-        at = len(self._nodes)
-        first = self._cut(stage, given[0], engines) if cut else given[0]
-        i = self._read(stage, first.o)
-        o = Stream(stage.pixels_out * stage.words_out, stage.lanes_out, self._bits[n])
-        self._nodes.insert(at, Unit(
-            names.unit(n), (first.name, *(node.name for node in given[1:])), i, o, engines, stage,
-            self._rounds, tuple(node.o for node in given[1:]), self._waits(stage),
-            self._pause(stage), tuple(self._constants(n))))
+        gate = self._gate(stage, given[0])
+        # Engines differ by what their members store; before that they are one.
+        ways = self._folding.parallel if layer.arrays() else max(node.o.ways for node in given)
+        o = Stream(stage.pixels_out * stage.words_out, stage.lanes_out, self._bits[n], ways=ways)
+        unit = self._add(Unit(
+            names.unit(n), (gate.name, *(node.name for node in given[1:])),
+            self._read(stage, gate.o, ways), o, stage, self._rounds,
+            tuple(replace(node.o, ways=ways) for node in given[1:]), gate.o.ahead,
+            tuple(self._constants(n))))
         for reader, port in self._readers[n]:
             target = self._stages[reader]
-            node: Node = self._nodes[at]
-            if not layer.reads_frames:
-                node = self._add(Queue(names.before(names.QUEUE, reader, port), (node.name,), o, o,
-                                       engines, stage.words_out, None))
+            queue = self._add(Queue(names.before(names.QUEUE, reader, port), (unit.name,), o, o,
+                                    stage.words_per_block, None))
             frames = target.layer.reads_frames
-            node = self._add(Converter(
-                names.before(names.GEAR, reader, port), (node.name,), o,
-                Stream(target.pixels_in * target.words_in, target.lanes_in, self._bits[n]),
-                engines, (target.layer.input_shape if frames else layer.output_shape)[-1]))
-            if frames:
-                node = self._add(frame_buffer(
-                    node.o, target.words_out, name=names.before(names.BUFFER, reader, port),
-                    reads=(node.name,), engines=engines))
+            node: Node = self._add(Converter(
+                names.before(names.GEAR, reader, port), (queue.name,), o,
+                self._words(target, self._bits[n], ways),
+                (target.layer.input_shape if frames else layer.output_shape)[-1]))
+            if frames and target.words_out > 1:
+                node = self._ring(node, target, port, target.words_out)
             self._leads[reader, port] = node
-
-    def _pause(self, stage: Stage) -> tuple[int, int]:
-        """Words after which a dense layer must pause, and for how many cycles.
-
-        Where the next layer takes the outputs of a block in more cycles than they are made in, the
-        layer waits at its input. Its pipeline then never has to stop in the middle, which would
-        also hold up the round behind, and no cycle is lost: the next layer is the slower one.
-        """
-        layer = stage.layer
-        if not layer.reads_frames or not layer.output_bits:
-            return 1, 0
-        (reader, _), = self._readers[stage.n]
-        block = gear(stage.fold.pe, self._stages[reader].lanes_in, layer.output_shape[-1])
-        words = block.collect * stage.reads_per_word
-        return words, max(0, block.emit - words)
 
     def _constants(self, n: int) -> Iterator[tuple[str, int]]:
         """Widths of what members store for layer ``n``, if that depends on what they store."""
@@ -353,15 +292,19 @@ class _Drafter:
                 [member.layers[n][key].tolist() for member in self._model.members])
 
     def _vote(self) -> None:
-        model, parallel = self._model, self._folding.parallel
-        last = [node for node in self._nodes if isinstance(node, Unit)][-1]
-        votes: Node = last
+        model, votes = self._model, self._nodes[-1]
         if model.vote == "hard":
-            o = replace(last.o, element_bits=1)
-            votes = self._add(HardVote(names.HARD, (last.name,), last.o, o, parallel))
-        answer = Stream(1, model.classes, model.total_bits)
-        voter = self._add(Voter(names.VOTER, (votes.name,), votes.o, answer, 0, parallel,
-                                self._rounds))
-        beats = answer_beats(model.classes, self._folding.bus)
-        self._add(AnswerPort(names.PORT, (voter.name, names.GUARD), answer, Stream(
-            beats, self._folding.bus // 8, 8, Marks.BEAT), 0, model.reject))
+            votes = self._add(HardVote(names.HARD, (votes.name,), votes.o,
+                                       replace(votes.o, element_bits=1)))
+        bus, classes, lanes = self._folding.bus, model.classes, votes.o.lanes
+        decision = Stream(1, 1, (classes - 1).bit_length() + model.total_bits)
+        voter = self._add(Voter(names.VOTER, (votes.name,), votes.o, decision,
+                                self._folding.parallel, self._rounds, model.total_bits,
+                                totals_per_word(classes, bus, lanes) // lanes))
+        self._add(Queue(names.ANSWERS, (voter.name,), decision, decision, 1, None))
+        totals = voter.totals
+        self._add(TotalsQueue(names.TOTALS, (voter.name,), totals, totals, totals.words, None))
+        self._add(AnswerPort(
+            names.PORT, (names.ANSWERS, names.TOTALS, names.GUARD), decision,
+            Stream(answer_beats(classes, bus), bus // 8, 8, Marks.BEAT), totals, model.reject,
+            *word_bits(classes, bus)))

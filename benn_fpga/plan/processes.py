@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from benn_fpga.plan.widths import Gear
 
-__all__ = ["Channel", "Process", "Queue", "Running", "collect", "converters", "emit", "register",
-           "ring", "run", "skid", "source", "taken_at_once"]
+__all__ = ["Channel", "Process", "Queue", "Running", "answers", "collect", "converters", "emit",
+           "reduced", "register", "ring", "run", "skid", "source", "taken_at_once"]
 
 Process: TypeAlias = Iterator[None]
 Running: TypeAlias = "tuple[Process, Sequence[Channel | Queue]]"  # and what it reads or writes
@@ -177,6 +177,33 @@ def ring(i: Channel, o: Channel, words: int, replays: int) -> Process:
                         pass
                 left = o.taken[sent]
                 sent += 1
+
+
+def reduced(i: Channel, o: Channel, words: int, latency: int) -> Process:
+    """So many words become one, which comes ``latency`` cycles after the last of them."""
+    while True:
+        i.taken += i.offered[len(i.taken):]
+        o.offered += [last + latency for last in i.taken[words - 1::words][len(o.offered):]]
+        yield
+
+
+def answers(i: Channel, o: Channel, beats_in: Channel | None, size: int, flag_latency: int,
+            beats: int, latency: int, head: int) -> Process:
+    """hw.port.AnswerPort: an answer leaves in ``beats`` beats, ``o`` is the first of them; ``i`` is
+    taken ``head`` beats later.
+
+    It waits for the error flag of its frame, so many cycles after the last of the ``size`` beats
+    that came in, if they came from the bus.
+    """
+    free = 0
+    for n in count():
+        while len(i.offered) <= n or (beats_in and len(beats_in.taken) < (n + 1) * size):
+            yield
+        flag = beats_in.taken[(n + 1) * size - 1] + flag_latency if beats_in else 0
+        now = max(i.offered[n], flag, free)
+        i.taken.append(now + head)
+        o.offered.append(now + latency)
+        free = now + beats
 
 
 class Queue:

@@ -69,6 +69,16 @@ class Stage:
         return self.words_out * self.reads_per_word
 
     @property
+    def words_per_block(self) -> int:
+        """Words that it gives for one place in a queue: of a pixel, of a frame one."""
+        return 1 if self.layer.reads_frames else self.words_out
+
+    @property
+    def reads_per_block(self) -> int:
+        """Words that it reads for them."""
+        return self.words_per_block * self.reads_per_word
+
+    @property
     def parts(self) -> int:
         """Parts of the channels that are read one after another."""
         return self.windowed.parts(self.fold)

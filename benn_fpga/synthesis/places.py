@@ -1,7 +1,7 @@
 """From names in a netlist to nodes of the plan.
 
 The only place that knows how a path of instances belongs to a node. It takes from the manifest
-which nodes there are and in how many engines; the order of their instances in a path is free.
+which nodes there are, and of how many engines; the order of their instances in a path is free.
 """
 
 import re
@@ -23,20 +23,16 @@ class Place:
     engine: int | None = None
 
     def __str__(self):
-        where = "" if self.engine is None else f"{names.engine(self.engine)}."
-        return f"{where}{self.node or 'between nodes'}"
+        where = "" if self.engine is None else f".{names.engine(self.engine)}"
+        return f"{self.node or 'between nodes'}{where}"
 
 
 class Places:
     """The :class:`Place` of cells and nets of a design."""
 
     def __init__(self, manifest):
-        self._nodes = {}
-        for node in manifest["nodes"]:
-            for n in range(node["engines"]):
-                self._nodes[names.beside(node["name"], n)] = Place(node["name"], n)
-        self._nodes |= {node["name"]: Place(node["name"]) for node in manifest["nodes"]}
-        engines = max((node["engines"] for node in manifest["nodes"]), default=0)
+        self._nodes = {node["name"] for node in manifest["nodes"]}
+        engines = max(node["engines"] for node in manifest["nodes"])
         self._engines = {names.engine(n): n for n in range(engines)}
         self._constant = {node["name"] for node in manifest["nodes"] if node["memories"] and all(
             memory["words"] == 1 for memory in node["memories"].values())}
@@ -57,10 +53,8 @@ class Places:
             if engine is None and part in self._engines:
                 engine = self._engines[part]
             elif node is None and part in self._nodes:
-                node = self._nodes[part]
-        if node is None:
-            return Place(None, engine)
-        return node if node.engine is not None else Place(node.node, engine)
+                node = part
+        return Place(node, engine)
 
 
 def signal(name):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import designs
 import draw
 from benn_fpga.layers import Conv, MaxPool
-from benn_fpga.plan import cycles, nodes
+from benn_fpga.plan import cycles, names, nodes
 from benn_fpga.plan.cycles import Flow, alone
 from benn_fpga.plan.geometry import Slide, Walk
 from benn_fpga.plan.plan import plan
@@ -19,23 +19,23 @@ from benn_fpga.spec import Fold
 
 
 def stream(design, depths, frames):
-    """Follow frames that come as fast as they are taken; the flow, and the end of each frame."""
-    found = Flow(design, depths)
-    scores = found.bus(frames)
-    return found, scores[len(scores) // frames - 1::len(scores) // frames]
+    """Follow frames that come as fast as they are taken; the flow, and the start of each answer."""
+    flow = Flow(design, depths)
+    return flow, flow.bus(frames)
 
 
 @settings(max_examples=40)
-@given(draw.designs(draw.conv_models(max_blocks=2, max_side=6)))
+@given(st.one_of(draw.designs(draw.models()),
+                 draw.designs(draw.conv_models(max_blocks=2, max_side=6))))
 def test_frames_follow_each_other_at_the_pace_of_the_slowest_stage(design):
     design = plan(*design)
     timing = design.schedule
     frames = timing.latency_cycles // timing.cycles_per_frame + 5
-    found, ends = stream(design, timing.queues, frames)
-    assert len(ends) == frames
-    if timing.cycles_per_frame > timing.stages["answer"]:  # which is not followed here
-        assert set(np.diff(ends[-3:]).tolist()) == {timing.cycles_per_frame}
-        assert {key: queue.most() for key, queue in found.queues.items()} == timing.queues
+    flow, starts = stream(design, timing.queues, frames)
+    assert len(starts) == frames
+    assert set(np.diff(starts[-3:]).tolist()) == {timing.cycles_per_frame}
+    assert {key: queue.most() for key, queue in flow.queues.items()} == {
+        key: depth for key, depth in timing.queues.items() if key != names.TOTALS}
 
 
 @given(st.integers(2, 8), st.sampled_from([1, 2, 4]), st.integers(1, 4), st.integers(8, 50),
@@ -45,10 +45,11 @@ def test_rows_in_the_middle_take_as_long_as_each_other(kernel, words, stride, he
     layer = MaxPool((height, width, 4), (kernel, padding + 1), stride, padding)
     stage = Stage(0, layer, Fold(4 // words, 1))
     emit = data.draw(st.sampled_from([n for n in (1, 2, 4) if n <= words]))
-    supply = cycles.Gear(data.draw(st.integers(1, 4)), emit, words // emit), stage.pixels_in
-    found = alone(stage, supply)
-    assert found == cycles._alone(stage, *supply)
-    assert found >= stage.reads * stage.pixels_out
+    supply = cycles.Supply(cycles.Gear(data.draw(st.integers(1, 4)), emit, words // emit),
+                           stage.pixels_in, data.draw(st.booleans()))
+    taken = alone(stage, supply)
+    assert taken == cycles._alone(stage, supply)
+    assert taken >= stage.reads * stage.pixels_out
 
 
 @given(st.integers(2, 5), st.integers(1, 3), st.integers(1, 4), st.integers(8, 50), st.data())
@@ -57,8 +58,9 @@ def test_rows_of_a_window_of_registers_take_as_long_as_each_other(kernel, words,
     padding, width = data.draw(st.integers(0, kernel - 1)), data.draw(st.sampled_from([1, 5]))
     layer = Conv((height, width, 2), (kernel, 1 + padding), stride, padding, outputs=words)
     stage = Stage(0, layer, Fold(1, data.draw(st.sampled_from(layer.wide_simds))))
-    supply = cycles.Gear(data.draw(st.integers(1, 4)), 1, 1), stage.pixels_in
-    assert alone(stage, supply) == cycles._alone(stage, *supply)
+    supply = cycles.Supply(cycles.Gear(data.draw(st.integers(1, 4)), 1, 1), stage.pixels_in,
+                           data.draw(st.booleans()))
+    assert alone(stage, supply) == cycles._alone(stage, supply)
 
 
 def test_one_place_less_may_cost_cycles():
@@ -73,7 +75,7 @@ def test_one_place_less_may_cost_cycles():
     timing = design.schedule
     worse = [replace_one(timing.queues, key, -1) for key in timing.queues if timing.queues[key] > 1]
     slower = [stream(design, depths, 8)[1] for depths in worse]
-    assert any(np.diff(ends[-3:]).max() > timing.cycles_per_frame for ends in slower)
+    assert any(np.diff(starts[-3:]).max() > timing.cycles_per_frame for starts in slower)
 
 
 def replace_one(depths, key, by):
@@ -92,6 +94,10 @@ def words_before_output(node):
     and the cycles that it needs to read them once they are there."""
     if isinstance(node, nodes.Converter):
         return node.gear.sizes[0][0], 0
+    if isinstance(node, nodes.Voter):
+        return node.rounds * node.i.words, 0
+    if isinstance(node, nodes.AnswerPort):
+        return 1, -node.head_beats  # a decision is taken with its last beat
     if not isinstance(node, nodes.Unit):
         return 1, 0
     stage, per = node.stage, node.stage.reads_per_word
@@ -117,11 +123,12 @@ def test_processes_take_as_long_as_nodes_say(name):
     design = plan(*LATENCIES[name])
     flow = Flow(design, design.schedule.queues)
     flow.bus(1)
-    for node in list(design.followed(design.units[-1]))[1:]:
+    for node in design.nodes[1:]:
         i, o = flow._offers[node.reads[0]], flow._offers[node.name]
         if o is i:
-            continue  # followed with a unit
-        front = design.front(node) if isinstance(node, nodes.Unit) else []
+            continue  # followed with a unit, or with the voter
+        front = design.front(node) if isinstance(node, nodes.Unit) else \
+            design.votes[:-1] if node is design.voter else []
         together = [before for before in front
                     if flow._offers[before.name] is flow._offers[before.reads[0]]]
         words, reading = words_before_output(node)
@@ -130,9 +137,7 @@ def test_processes_take_as_long_as_nodes_say(name):
 
 
 def test_all_kinds_are_timed():
-    """Those behind the scores are no processes: the schedule adds what the nodes say."""
-    timed = {type(node) for case in LATENCIES.values()
-             for design in [plan(*case)] for node in design.followed(design.units[-1])}
+    timed = {type(node) for case in LATENCIES.values() for node in plan(*case).nodes}
     kinds = {kind for kind in vars(nodes).values() if isinstance(kind, type)
              and issubclass(kind, nodes.Node) and kind not in (nodes.Node, nodes.Front)}
-    assert kinds - timed == {nodes.HardVote, nodes.Voter, nodes.AnswerPort}
+    assert kinds == timed

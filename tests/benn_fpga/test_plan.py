@@ -10,7 +10,7 @@ from amaranth.hdl import UnusedElaboratable
 
 import designs
 import draw
-from benn_fpga.hw.member import Member
+from benn_fpga.hw.assembly import component
 from benn_fpga.layers import Conv
 from benn_fpga.plan import names, nodes
 from benn_fpga.plan.cycles import Flow, alone
@@ -24,19 +24,30 @@ from benn_fpga.spec import Fold
 def test_a_gate_reserves_what_its_unit_gives(name):
     """Every queue is reserved by one gate, that of the unit which fills it."""
     design = plan(*designs.case(name))
-    reserved = {queue: unit.name for unit in design.units if (gate := design.gate(unit))
-                for queue in gate.reserves}
-    assert reserved == {queue.name: queue.reads[0] for queue in design.all(nodes.Queue)}
+    reserved = {queue: unit.name for unit in design.units
+                for queue in design.gate(unit).reserves}
+    filled = {queue.name: queue.reads[0] for queue in design.all(nodes.Queue)}
+    last = design.units[-1].name
+    assert reserved == {**filled, names.ANSWERS: last, names.TOTALS: last}
+    assert filled[names.ANSWERS] == filled[names.TOTALS] == names.VOTER
 
 
 @pytest.mark.parametrize("name", designs.ALL)
-def test_every_node_is_in_one_part(name):
+def test_every_node_comes_after_all_that_it_reads(name):
+    before = set()
+    for node in plan(*designs.case(name)).nodes:
+        assert before >= set(node.reads)
+        before.add(node.name)
+
+
+@pytest.mark.parametrize("name", designs.ALL)
+def test_engines_are_one_up_to_what_their_members_store(name):
     design = plan(*designs.case(name))
-    parts = (*design.lead, *design.engine, *design.votes, design.voter, design.port)
-    assert sorted(node.name for node in parts) == sorted(node.name for node in design.nodes)
-    assert {node.name for layer in design.layers for node in layer} == {
-        node.name for node in design.engine}
-    assert {node.engines for node in design.engine + design.votes} == {design.parallel}
+    ways = [unit.o.ways for unit in design.units]
+    stores = [bool(unit.stage.layer.arrays()) for unit in design.units]
+    first = stores.index(True)
+    assert ways == [1] * first + [design.parallel] * (len(ways) - first)
+    assert {node.o.ways for node in design.nodes[:design.nodes.index(design.units[0])]} == {1}
 
 
 @pytest.mark.parametrize("name", ["queue3", "guard"])
@@ -50,8 +61,8 @@ def test_registers_that_hold_words():
     design = plan(*draw.registers(1))
     assert {node.name: node.register_bits for node in design.nodes if node.register_bits} == {
         "skid": 2 * 16, "encoder": 2 * 3, "gear0": 2 * 3, "skid0": 2 * 3, "window0": 9 * 3,
-        "read": 9 * 3, "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2,
-        "gear3": 8, "buffer3": 2 * 8, "port": (10 + 2) * 16}
+        "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2, "gear3": 8,
+        "port": 32 + 24 + 2 * 16}
 
 
 @pytest.mark.parametrize("n", [0, 7, 12])
@@ -72,7 +83,7 @@ class Strange(nodes.Node):
 def with_strange(design):
     """``design`` with a strange node before the width converter of layer 1."""
     gear = design["gear1"]
-    strange = Strange("strange1", gear.reads, gear.i, gear.i, gear.engines)
+    strange = Strange("strange1", gear.reads, gear.i, gear.i)
     behind = replace(gear, reads=("strange1",))
     return replace(design, nodes=tuple(part for node in design.nodes for part in (
         (strange, behind) if node is gear else (node,))))
@@ -87,8 +98,9 @@ def test_a_strange_node_is_not_passed_over(name):
     with warnings.catch_warnings():
         # Components that were made before it are never used, which Amaranth says when they go.
         warnings.simplefilter("ignore", UnusedElaboratable)
+        contents = [Contents(model, folding, n) for n in range(folding.parallel)]
         with pytest.raises(TypeError, match=r"^strange1: Strange has no component$"):
-            Member(plan=design, contents=Contents(model, folding, 0))
+            [component(node, contents) for node in design.nodes]
         gc.collect()
 
 

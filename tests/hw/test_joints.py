@@ -6,19 +6,14 @@ import pytest
 from amaranth.hdl import Assert, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
 import rtl
-from benn_fpga.hw.joints import (
-    Collect,
-    Emit,
-    Fork,
-    Gate,
-    Gearbox,
-    Queue,
-    ReplayBuffer,
-    SkidBuffer,
-)
+from benn_fpga.hw.joints import Collect, Emit, Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.pipeline import delay
+from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan import processes
+from benn_fpga.plan.latency import MEMORY_LATENCY
 from benn_fpga.plan.widths import gear
 
 WAITS = list(product([0, 3], [0, 3]))
@@ -43,30 +38,32 @@ def test_skid_buffer(idle, stall):
         assert cycles == list(range(1, 61))
 
 
-@pytest.mark.parametrize(("idle", "stall"), WAITS)
-@pytest.mark.parametrize("ways", [1, 2, 3])
-def test_fork(ways, idle, stall):
-    dut, sent = Fork(5, ways=ways), words(5, 50)
-    got = rtl.stream(dut, [(dut.i, sent)], [(o, 50) for o in dut.o], idle=idle, stall=stall)
-    assert [[beat.payload for beat in beats] for beats in got] == [sent] * ways
-
-
 class Ring(ReplayBuffer):
-    """Fails when both ports of the memory are at one address, which no_rw_check says never is."""
+    """Fails when a word is read while its place is written, which no_rw_check says never is."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         (write,), (read,) = m.submodules.memory.write_ports, m.submodules.memory.read_ports
-        m.d.sync += Assert(~(write.en & read.en & (write.addr == read.addr)), "ports met")
+        reads = read.en
+        if self._ahead:  # it reads in every cycle
+            in_block = buffer_attrs(2 * self._words, len(self.i.payload))
+            reads = delay(m, self.o.valid & self.o.ready, int("ram_style" not in in_block),
+                          name="reads", init=0)[-1]
+        m.d.sync += Assert(~(write.en & reads & (write.addr == read.addr)), "ports met")
         return m
+
+
+def replayed(sent, count, replays):
+    """The frames of ``sent``, each so often."""
+    frames = [sent[n:n + count] for n in range(0, len(sent), count)]
+    return [word for frame in frames for _ in range(replays) for word in frame]
 
 
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
 @pytest.mark.parametrize(("count", "replays"), [(1, 1), (1, 3), (4, 1), (3, 2), (5, 4)])
 def test_replay_buffer(count, replays, idle, stall):
     sent = words(7, 6 * count)
-    frames = [sent[n:n + count] for n in range(0, len(sent), count)]
-    expected = [word for frame in frames for _ in range(replays) for word in frame]
+    expected = replayed(sent, count, replays)
     dut = Ring(7, words=count, replays=replays)
     got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall)
     assert got == expected
@@ -74,34 +71,102 @@ def test_replay_buffer(count, replays, idle, stall):
         assert cycles == list(range(2, 2 + len(expected)))
 
 
-class Reserved(wiring.Component):
-    """A gate before a queue: a block passes when a place is free for it."""
+@pytest.mark.parametrize(("idle", "stall"), WAITS)
+@pytest.mark.parametrize(("width", "count", "replays"), [
+    (7, 1, 3), (7, 2, 1), (7, 4, 1), (7, 3, 2), (7, 5, 4), (32, 32, 2)])  # the last in block RAM
+def test_replay_buffer_ahead(width, count, replays, idle, stall):
+    """A word is offered a cycle after it came, and is there two cycles after it was taken."""
+    sent = words(width, 6 * count)
+    expected = replayed(sent, count, replays)
+    dut = Ring(width, words=count, replays=replays, ahead=MEMORY_LATENCY)
+    got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall,
+                            o_ahead=MEMORY_LATENCY)
+    assert got == expected
+    if not idle and not stall:
+        assert cycles == list(range(1, 1 + len(expected)))
 
-    def __init__(self, width, *, count, depth):
-        self.gate, self.queue = Gate(width, count=count), Queue(width, count=count, depth=depth)
+
+@pytest.mark.parametrize("reset_at", [1, 3, 8, 13])
+@pytest.mark.parametrize("ahead", [0, MEMORY_LATENCY])
+def test_replay_buffer_reset(ahead, reset_at):
+    sent = words(7, 12)
+    dut = Ring(7, words=3, replays=2, ahead=ahead)
+    got = rtl.after_reset(dut, sent, reset_at=reset_at, count=24, ahead=ahead)
+    assert [beat.payload for beat in got] == replayed(sent, 3, 2)
+    assert got[0].cycle == reset_at + 1 + (1 if ahead else 2)
+
+
+class Reserved(wiring.Component):
+    """A gate, what never stops for ``latency`` cycles, and a queue: a block passes when a place is
+    free for it."""
+
+    def __init__(self, width, *, count, depth, latency):
+        self.gate = Gate(width, count=count)
+        self.queue = rtl.Watched(width, count=count, depth=depth)
+        self._latency = latency
         super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.gate, m.submodules.queue = self.gate, self.queue
-        wiring.connect(m, wiring.flipped(self.i), self.gate.i)
-        wiring.connect(m, self.gate.o, self.queue.i)
-        wiring.connect(m, self.queue.o, wiring.flipped(self.o))
-        m.d.comb += [self.gate.room.eq(self.queue.room), self.queue.take.eq(self.gate.take)]
+        m.submodules.gate, m.submodules.queue = gate, queue = self.gate, self.queue
+        wiring.connect(m, wiring.flipped(self.i), gate.i)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        m.d.comb += [
+            gate.o.ready.eq(1),
+            queue.i.valid.eq(delay(m, gate.o.valid, self._latency, name="valid", init=0)[-1]),
+            queue.i.payload.eq(delay(m, gate.o.payload, self._latency, name="payload")[-1]),
+            gate.room.eq(queue.room),
+            queue.take.eq(gate.take),
+        ]
         return m
 
 
+@pytest.mark.parametrize("latency", [0, 5])
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
 @pytest.mark.parametrize(("count", "depth"), [(1, 1), (1, 3), (3, 1), (4, 2), (2, 5)])
-def test_what_has_a_place_never_waits(count, depth, idle, stall):
+def test_what_has_a_place_never_waits(count, depth, idle, stall, latency):
     sent = words(7, 12 * count)
-    got, cycles = rtl_joint(Reserved(7, count=count, depth=depth), sent, len(sent), idle=idle,
-                            stall=stall)
+    dut = Reserved(7, count=count, depth=depth, latency=latency)
+    got, cycles = rtl_joint(dut, sent, len(sent), idle=idle, stall=stall)
     assert got == sent
     if not idle and not stall:
-        assert cycles[0] == 2
-        if depth * count >= 4:  # enough for the cycles until a place is seen to be free
-            assert cycles == list(range(2, 2 + len(sent)))
+        assert cycles[0] == 2 + latency
+        if depth * count >= 4 + latency:  # enough until a place is seen to be free
+            assert cycles == list(range(2 + latency, 2 + latency + len(sent)))
+
+
+@pytest.mark.parametrize("latency", [0, 5])
+def test_gate_holds(latency):
+    """While nobody takes what is in the queue no more comes to it than there are places."""
+    dut, seen = Reserved(7, count=2, depth=3, latency=latency), []
+    got, cycles = rtl_joint(dut, words(7, 20), 20, late=100,
+                            at_end=lambda ctx: seen.append(ctx.get(dut.queue.most)))
+    assert got == words(7, 20)
+    assert cycles[0] == 100
+    assert seen == [3]
+
+
+def test_gate_takes_when_a_word_passes():
+    """Not while it is only offered, and once for a block."""
+    gate, seen = Gate(7, count=3), []
+
+    async def bench(ctx):
+        for valid, ready, room in product([0, 1], repeat=3):
+            ctx.set(gate.i.valid, valid)
+            ctx.set(gate.o.ready, ready)
+            ctx.set(gate.room, room)
+            assert ctx.get(gate.take) == (valid & ready & room)
+            assert ctx.get(gate.o.valid) == (valid & room)
+            assert ctx.get(gate.i.ready) == (ready & room)
+        for _ in range(6):
+            seen.append(ctx.get(gate.take))
+            await ctx.tick()
+
+    simulator = Simulator(gate)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [1, 0, 0, 1, 0, 0]
 
 
 class Marked(wiring.Component):
@@ -110,7 +175,7 @@ class Marked(wiring.Component):
     def __init__(self, *, count, depth):
         shape = data.StructLayout({"data": 7, "last": 1})
         self.gate = Gate(shape, count=count, marked=True)
-        self.queue = Queue(7, count=count, depth=depth)
+        self.queue = rtl.Watched(7, count=count, depth=depth)
         super().__init__({"i": In(self.gate.i.signature.flip()), "o": Out(self.queue.o.signature)})
 
     def elaborate(self, platform):
@@ -199,7 +264,9 @@ def test_gearbox(i, o, frame, bits, idle, stall):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: Fork(4, ways=0), "Ways must be a positive integer, not 0"),
+    (lambda: ReplayBuffer(4, words=2, replays=1, ahead=1), "Ahead must be 0 or 2, not 1"),
+    (lambda: Queue(4, count=1, depth=0), "Depth must be a positive integer, not 0"),
+    (lambda: Gate(4, count=0), "Count must be a positive integer, not 0"),
     (lambda: ReplayBuffer(4, words=0, replays=1), "Words must be a positive integer, not 0"),
     (lambda: Gearbox(4, 3, frame=8), "Word of 3 elements must divide the frame of 8"),
     (lambda: Emit(0, count=2), "Width must be a positive integer, not 0"),

@@ -1,22 +1,25 @@
 # amaranth: UnusedElaboratable=no
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import C, Module
 from amaranth.lib import wiring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import designs
 import draw
 import rtl
 import tiles
 from benn_fpga import bits, golden
+from benn_fpga.hw.banks import widened
+from benn_fpga.hw.pipeline import counter, delay
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.tiles import Tiles
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool, SumPool
-from benn_fpga.plan.latency import max_latency, pool_latency
+from benn_fpga.plan.latency import max_latency, pool_latency, window_ahead
 
-WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
+IDLE = st.sampled_from([0, 0, 1, 3])
 
 
 @st.composite
@@ -47,14 +50,13 @@ def pool_cycles(layer, lanes, rounds):
     return sum(pool_latency(layer, lanes, rounds))
 
 
-def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0, stall=0):
-    """Unsigned outputs of the unit for images ``x``; checks the cycles if nothing waits."""
+def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0):
+    """Unsigned outputs of the unit for images ``x``; checks the cycles if there are no gaps."""
     width, output_width = widths
     count = len(x) * layer.positions * layer.channels // lanes
     words = tap_words(layer, x, lanes, width)
-    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, count)], idle=idle, stall=stall,
-                        limit=20_000)
-    if not idle and not stall:
+    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, count)], idle=idle, limit=20_000)
+    if not idle:
         assert [beat.cycle for beat in beats] == [
             n + latency for n, word in enumerate(words)
             if word.get("last", (n + 1) % layer.taps == 0)]
@@ -64,12 +66,12 @@ def rtl_pool(dut, layer, x, lanes, widths, latency, *, idle=0, stall=0):
 
 
 @settings(max_examples=40)
-@given(pools(MaxPool, code_bits=st.integers(1, 3)), WAITS, st.integers(0, 99))
-def test_max_pool(pool, waits, seed):
-    (layer, lanes), (idle, stall) = pool, waits
+@given(pools(MaxPool, code_bits=st.integers(1, 3)), IDLE, st.integers(0, 99))
+def test_max_pool(pool, idle, seed):
+    layer, lanes = pool
     x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (2, *layer.shape))
     got = rtl_pool(MaxPoolUnit(layer, lanes=lanes), layer, x, lanes, (layer.code_bits,) * 2,
-                   max_latency(layer, lanes), idle=idle, stall=stall)
+                   max_latency(layer, lanes), idle=idle)
     assert np.array_equal(got, golden.compute(layer, {}, x))
 
 
@@ -121,16 +123,16 @@ def check_sum_pool(layer, lanes, width, rounds, seed, **waits):
 
 
 @settings(max_examples=30)
-@given(pools(SumPool), st.integers(1, 6), st.integers(1, 2), WAITS, st.integers(0, 99))
-def test_sums(pool, width, rounds, waits, seed):
-    check_sum_pool(*pool, width, rounds, seed, idle=waits[0], stall=waits[1])
+@given(pools(SumPool), st.integers(1, 6), st.integers(1, 2), IDLE, st.integers(0, 99))
+def test_sums(pool, width, rounds, idle, seed):
+    check_sum_pool(*pool, width, rounds, seed, idle=idle)
 
 
 @settings(max_examples=60)
 @given(pools(SumPool, output_bits=st.integers(1, 3), relu=st.booleans()), st.integers(1, 6),
-       st.integers(1, 2), WAITS, st.integers(0, 99))
-def test_sums_and_thresholds(pool, width, rounds, waits, seed):
-    check_sum_pool(*pool, width, rounds, seed, idle=waits[0], stall=waits[1])
+       st.integers(1, 2), IDLE, st.integers(0, 99))
+def test_sums_and_thresholds(pool, width, rounds, idle, seed):
+    check_sum_pool(*pool, width, rounds, seed, idle=idle)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -144,10 +146,11 @@ def test_latency(kernel, stride, padding, relu, lanes, rounds):
     check_sum_pool(layer, lanes, 4, rounds, seed=0)
 
 
-def test_stalled_partials():
-    """One column, so that a window's sum is read with every pixel, also while all stands still."""
+@pytest.mark.parametrize("seed", range(3))
+def test_partials_in_gaps(seed):
+    """One column, so that a window's sum is read with every pixel; what comes in gaps is none."""
     layer = SumPool((4, 4, 1), (2, 1), 2, output_bits=2, relu=True)
-    check_sum_pool(layer, 1, 4, 2, seed=0, stall=3)
+    check_sum_pool(layer, 1, 4, 2, seed=seed, idle=3)
 
 
 def test_outside_is_not_active():
@@ -159,28 +162,54 @@ def test_outside_is_not_active():
     assert rtl_pool(dut, layer, x, 1, (3, 1), pool_cycles(layer, 1, 1)).all()
 
 
-class Behind(wiring.Component):
-    """A pool behind a line buffer, or behind tiles."""
+@pytest.mark.parametrize("idle", [0, 3])
+@pytest.mark.parametrize(("make", "n"), [(draw.pools, 1), (draw.pools, 3), (draw.pools, 5),
+                                         (draw.residual, 2), (draw.residual, 6)])
+def test_engines(make, n, idle):
+    """As planned: one unit for all of them, each with its own constants. Channel by channel the
+    inputs are those of engine 0 first, and so are the outputs."""
+    unit, dut, banks = designs.planned_unit(make(), n, engines=3, rounds=2)
+    layer, width, rng = unit.stage.layer, unit.i.element_bits, np.random.default_rng(0)
+    x = (integers(rng, width, (4, *layer.shape, 3)) if isinstance(layer, SumPool) else
+         rng.integers(0, 1 << width, (4, *layer.shape, 3)))
+    expected = np.stack([np.concatenate([golden.compute(layer, banks[e][f % 2], x[f:f + 1, ..., e])
+                                         for f in range(4)]) for e in range(3)], axis=-1)
+    latency = unit.latency - unit.ahead
+    got = rtl_pool(dut, widened(layer, 3), x.reshape(4, *layer.shape[:2], -1), unit.i.lanes * 3,
+                   (width, unit.o.element_bits), latency, idle=idle)
+    assert np.array_equal(got, expected.reshape(got.shape))
 
-    def __init__(self, buffer, pool):
+
+class Behind(wiring.Component):
+    """A pool behind a line buffer, or behind tiles, whose words are there ``ahead`` cycles after
+    they are taken; one is taken every so many cycles."""
+
+    def __init__(self, buffer, pool, *, ahead, every):
         self._buffer, self._pool = buffer, pool
+        self._ahead, self._every = ahead, every
         super().__init__({"i": buffer.signature.members["i"], "o": pool.signature.members["o"]})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.buffer, m.submodules.pool = buffer, pool = self._buffer, self._pool
         wiring.connect(m, wiring.flipped(self.i), buffer.i)
-        wiring.connect(m, buffer.o, pool.i)
         wiring.connect(m, pool.o, wiring.flipped(self.o))
+        _, open_ = counter(m, self._every, en=C(1), name="cycle")
+        passed = buffer.o.valid & buffer.o.ready
+        m.d.comb += [
+            buffer.o.ready.eq(open_),
+            pool.i.valid.eq(delay(m, passed, self._ahead, name="passed", init=0)[-1]),
+            pool.i.payload.eq(buffer.o.payload),
+        ]
         return m
 
 
-@pytest.mark.parametrize("stall", [0, 3])
+@pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("window", [((4, 3, 4), (3, 2), 1, 1), ((5, 7, 4), (2, 2), 2, 0),
                                     ((5, 7, 2), (2, 2), 2, 0), ((4, 4, 2), (3, 2), 3, 1),
                                     ((4, 2, 2), (2, 2), 3, 0)])
 @pytest.mark.parametrize("kind", ["max", "sum", "relu"])
-def test_behind_what_cuts_windows(kind, window, stall):
+def test_behind_what_cuts_windows(kind, window, every):
     rng = np.random.default_rng(0)
     if kind == "max":
         layer, bank, width = MaxPool(*window, code_bits=2), {}, 2
@@ -191,10 +220,11 @@ def test_behind_what_cuts_windows(kind, window, stall):
         pool = sum_pool(layer, 2, 4, [bank])
     words = layer.channels // 2
     dut = Behind(Tiles(layer, lanes=2, element_bits=width) if layer.is_tiled else
-                 LineBuffer(layer, lanes=2, element_bits=width, replays=words, groups=words), pool)
+                 LineBuffer(layer, lanes=2, element_bits=width, replays=words, groups=words), pool,
+                 ahead=0 if layer.is_tiled else window_ahead(layer), every=every)
     expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
     beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), width))],
-                        [(dut.o, len(expected))], stall=stall)
+                        [(dut.o, len(expected))])
     assert [beat.payload for beat in beats] == expected
 
 

@@ -4,22 +4,78 @@ import pytest
 
 import rtl
 from benn_fpga.hw.port import AnswerPort
-from benn_fpga.plan.answer import ERROR, REJECT, answer_fields, decode
+from benn_fpga.plan.answer import (
+    ERROR,
+    REJECT,
+    answer_beats,
+    answer_fields,
+    answer_keep,
+    decode,
+    word_bits,
+)
+from benn_fpga.plan.latency import port_latency
 
 MARGINS = (0, 1, 6, 7, 8, 63)
 
 
+def words(totals, block):
+    """Lists of totals of 6 bits as words of ``block`` each."""
+    codes = [total & 63 for answer in totals for total in answer]
+    return [sum(code << (6 * n) for n, code in enumerate(codes[at:at + block]))
+            for at in range(0, len(codes), block)]
+
+
+def rtl_answers(classes, bus, block, errors, reject=None, **waits):
+    """The fields of answers with :data:`MARGINS`, their beats, and their totals."""
+    rng = np.random.default_rng(bus)
+    totals = rng.integers(-32, 32, (len(MARGINS), classes)).tolist()
+    port = AnswerPort(classes=classes, total_bits=6, bus=bus, block=block, reject=reject)
+    decisions = [{"class_index": n % classes, "margin": margin}
+                 for n, margin in enumerate(MARGINS)]
+    per_answer = answer_beats(classes, bus)
+    beats, = rtl.stream(port, [(port.i, decisions), (port.totals, words(totals, block)),
+                               (port.error, errors)], [(port.o, len(MARGINS) * per_answer)],
+                        **waits)
+    data = b"".join(int(beat.payload.beat.data).to_bytes(bus // 8, "little") for beat in beats)
+    fields, is_zero = decode(np.frombuffer(data, np.uint8).reshape(len(MARGINS), -1), classes)
+    assert is_zero.all()
+    assert fields["margin"].tolist() == list(MARGINS)
+    assert fields["class_index"].tolist() == [n % classes for n in range(len(MARGINS))]
+    assert fields["totals"].tolist() == totals
+    assert [int(beat.payload.user) for beat in beats] == [e for e in errors
+                                                          for _ in range(per_answer)]
+    last = [int(beat.payload.beat.last) for beat in beats]
+    assert last == [n % per_answer == per_answer - 1 for n in range(len(beats))]
+    keep = [int(beat.payload.beat.keep) for beat in beats[per_answer - 1::per_answer]]
+    assert set(keep) == {answer_keep(classes, bus // 8)}
+    return fields, beats
+
+
 def flags(reject, error, bus=64, **waits):
     """The flags of answers with :data:`MARGINS`."""
-    port = AnswerPort(classes=2, total_bits=6, bus=bus, reject=reject)
-    answers = [{"winner": 1, "margin": margin, "totals": [-1, 5]} for margin in MARGINS]
-    beats, = rtl.stream(port, [(port.i, answers), (port.error, [error] * len(answers))],
-                        [(port.o, len(answers) * 128 // bus)], **waits)
-    data = b"".join(int(beat.payload.beat.data).to_bytes(bus // 8, "little") for beat in beats)
-    fields, _ = decode(np.frombuffer(data, np.uint8).reshape(len(answers), -1), 2)
-    assert fields["margin"].tolist() == list(MARGINS)
-    assert [int(beat.payload.user) for beat in beats] == [error] * len(beats)
+    fields, _ = rtl_answers(2, bus, 2, [error] * len(MARGINS), reject, **waits)
     return fields["flags"].tolist()
+
+
+@pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0, 3), (3, 0), (3, 3)])
+@pytest.mark.parametrize(("classes", "bus", "block"), [
+    (6, 8, 1), (6, 8, 3), (6, 8, 6), (6, 16, 2), (6, 32, 1), (6, 32, 6), (6, 64, 2), (6, 64, 6),
+    (5, 64, 5), (6, 24, 6), (6, 40, 6), (6, 128, 6), (6, 1024, 6), (2, 64, 2)])
+def test_records(classes, bus, block, idle, stall):
+    fields, beats = rtl_answers(classes, bus, block, [0, 1, 1, 0, 1, 0], idle=idle, stall=stall)
+    assert fields["flags"].tolist() == [0, 1, 1, 0, 1, 0]
+    if not idle and not stall:
+        word, _ = word_bits(classes, bus)
+        settled = [beat.cycle for beat in beats[len(beats) // 2:]]
+        assert settled == list(range(settled[0], settled[0] + len(settled)))
+        assert beats[0].cycle == port_latency(word, bus)
+
+
+@pytest.mark.parametrize(("bus", "block"), [(64, 3), (24, 2), (64, 4)])
+def test_wrong_block(bus, block):
+    with pytest.raises(ValueError, match=rf"^Block must be the 6 classes, or as the bus takes "
+                                         rf"them, not {block}$"):
+        AnswerPort(classes=6, total_bits=6, bus=bus, block=block)
 
 
 @pytest.mark.parametrize("reject", [1, 7, 63])
@@ -41,13 +97,14 @@ def test_flags_on_any_bus(bus, idle, stall):
     assert flags(7, 0, bus, idle=idle, stall=stall) == flags(7, 0)
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 1, 0)])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 1, 0, 3)])
 def test_fields_are_filled_by_name(monkeypatch, order):
     fields = [answer_fields(2)[n] for n in order]
     monkeypatch.setattr("benn_fpga.hw.port.answer_fields", lambda classes: fields)
-    port = AnswerPort(classes=2, total_bits=6, bus=128)
-    beats, = rtl.stream(port, [(port.i, [{"winner": 1, "margin": 6, "totals": [-1, 5]}]),
-                               (port.error, [1])], [(port.o, 1)])
+    port = AnswerPort(classes=2, total_bits=6, bus=128, block=2)
+    beats, = rtl.stream(port, [(port.i, [{"class_index": 1, "margin": 6}]),
+                               (port.totals, words([[-1, 5]], 2)), (port.error, [1])],
+                        [(port.o, 1)])
     values = {"class_index": [1], "flags": [ERROR], "margin": [6], "totals": [-1, 5]}
     sent = b"".join(value.to_bytes(field.bits // 8, "little", signed=True)
                     for field in fields for value in values[field.name])
@@ -57,4 +114,4 @@ def test_fields_are_filled_by_name(monkeypatch, order):
 @pytest.mark.parametrize("reject", [0, -1, 1.5, True])
 def test_margin_to_reject_by(reject):
     with pytest.raises(ValueError, match=rf"^Reject must be a positive integer, not {reject}$"):
-        AnswerPort(classes=2, total_bits=6, bus=64, reject=reject)
+        AnswerPort(classes=2, total_bits=6, bus=64, block=2, reject=reject)

@@ -1,10 +1,11 @@
 """Queues between stages: as deep as the cycle model says, no place too many and none missing."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
@@ -13,51 +14,66 @@ import designs
 import draw
 import rtl
 from benn_fpga.hw.assembly import component, connect
-from benn_fpga.hw.ensemble import Ensemble, feed
-from benn_fpga.hw.member import Member
-from benn_fpga.plan import nodes
+from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.plan import names, nodes
 from benn_fpga.plan.cycles import Flow
 from benn_fpga.plan.memories import Contents
 from benn_fpga.plan.plan import plan
 
 
-class Engine(wiring.Component):
-    """The first engine of a plan, and what turns pixels into the taps that it reads."""
+def contents_of(model, folding):
+    return [Contents(model, folding, n) for n in range(folding.parallel)]
+
+
+class Engines(wiring.Component):
+    """A plan from what cuts windows for its first layer to the port; frames come in the words of
+    that layer, once for every round."""
 
     def __init__(self, plan, contents):
-        self._plan, self._contents = plan, contents
-        self._member = Member(plan=plan, contents=contents)
-        super().__init__({"i": In(stream.Signature(plan.converter(plan.units[0]).o.bits)),
-                          "o": Out(self._member.o.signature)})
+        self._plan = plan
+        converter = plan.converter(plan.units[0])
+        all_names = [node.name for node in plan.nodes]
+        self._nodes = [node for node in plan.nodes[all_names.index(converter.name) + 1:]
+                       if not (isinstance(node, nodes.Ring) and node.reads == (converter.name,))]
+        self._parts = {node.name: component(node, contents) for node in self._nodes}
+        self._before = set(all_names) - set(self._parts)
+        super().__init__({"i": In(stream.Signature(converter.o.bits)),
+                          "o": Out(self._parts[plan.port.name].o.signature)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.member = member = self._member
-        first = self._plan.units[0]
-        front = [node for node in self._plan.front(first) if not isinstance(node, nodes.Ring)]
-        parts = {node.name: component(node, [self._contents]) for node in front}
-        given = {front[0].reads[0]: wiring.flipped(self.i)}
-        feed(m, self._plan, front, parts, given, [member])
-        wiring.connect(m, member.o, wiring.flipped(self.o))
+        parts = {**self._parts, **dict.fromkeys(self._before, SimpleNamespace(o=self.i))}
+        port = self._plan.port
+        for name, part in self._parts.items():
+            m.submodules[name] = part
+        for node in self._nodes:
+            for n in range(len(node.ports)):
+                connect(m, self._plan, node, parts, n)
+        for gate in self._plan.all(nodes.Gate):
+            queues = [parts[name] for name in gate.reserves]
+            m.d.comb += [parts[gate.name].room.eq(Cat(queue.room for queue in queues).all()),
+                         *(queue.take.eq(parts[gate.name].take) for queue in queues)]
+        wiring.connect(m, parts[port.name].o, wiring.flipped(self.o))
+        m.d.comb += parts[port.name].error.valid.eq(1)
         return m
 
 
 def check_paced(model, folding):
-    """Frames whose words come evenly: each score comes in its cycle, and every queue gets full."""
+    """Frames whose words come evenly: each answer comes in its cycle, and every queue gets full."""
     design = plan(model, folding)
     timing, rounds = design.schedule, design.rounds
-    words = design.converter(design.units[0]).o.words
-    cycles = timing.cycles_per_frame // rounds
-    frames = rounds * timing.latency_cycles // timing.cycles_per_frame + 4
-    scores = Flow(design, timing.queues).paced(frames, cycles)
-    planned = [n * cycles + k * cycles // words for n in range(frames) for k in range(words)]
+    words, cycles = design.converter(design.units[0]).o.words, timing.cycles_per_frame
+    frames = timing.latency_cycles // cycles + 4
+    answers = Flow(design, timing.queues).paced(frames, cycles)
+    turn = cycles // rounds
+    planned = [n * turn + k * turn // words for n in range(frames * rounds) for k in range(words)]
     with rtl.Peaks() as peaks:
-        dut = Engine(design, Contents(model, folding, 0))
-        beats, = rtl.stream(dut, [(dut.i, [0] * len(planned))], [(dut.o, len(scores))],
-                            planned=planned, limit=scores[-1] + 100, at_end=peaks.read)
-    assert [beat.cycle for beat in beats] == scores
-    assert set(np.diff(scores[::-len(scores) // frames][:3])) == {-cycles}
-    assert peaks.found == list(timing.queues.values())
+        dut, size = Engines(design, contents_of(model, folding)), design.port.o.words
+        beats, = rtl.stream(dut, [(dut.i, [0] * len(planned))], [(dut.o, len(answers) * size)],
+                            planned=planned, limit=answers[-1] + 100, at_end=peaks.read)
+    assert [beat.cycle for beat in beats[::size]] == answers
+    assert set(np.diff(answers[-3:])) == {cycles}
+    assert peaks.are_those_of(timing.queues)
 
 
 def test_paced():
@@ -85,13 +101,14 @@ def test_first_layer_that_keeps_no_pixels(first):
 def test_room_in_queues_is_not_asked_for_at_the_bus(name):
     """Whether the width converter of the first layer can go on does not depend on the queues of
     engines in the same cycle."""
-    design, m = plan(*designs.case(name)), Module()
-    *way, _ = design.front(design.units[0])
-    parts = {node.name: component(node) for node in way}
+    (model, folding), m = designs.case(name), Module()
+    design, contents = plan(model, folding), contents_of(model, folding)
+    way = design.front(design.units[0])
+    parts = {node.name: component(node, contents) for node in way}
     for node in way:
         m.submodules[node.name] = parts[node.name]
     for node in way[1:]:
-        connect(m, design, node, parts, {})
+        connect(m, design, node, parts)
     i, gate = parts[way[0].name].i, parts[way[-1].name]
 
     async def bench(ctx):
@@ -112,7 +129,8 @@ def test_room_in_queues_is_not_asked_for_at_the_bus(name):
 
 
 RESIDUAL = draw.residual()
-DEEPER = [name for name, depth in plan(*RESIDUAL).schedule.queues.items() if depth > 1]
+DEEPER = [name for name, depth in plan(*RESIDUAL).schedule.queues.items()
+          if depth > 1 and name != names.TOTALS]
 
 
 @pytest.mark.parametrize("name", DEEPER)

@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import designs
+import draw
 import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
 from benn_fpga.layers import MAX_GAIN, MAX_SUM, Add, Scale
 from benn_fpga.plan.latency import scale_latency
 from benn_fpga.plan.memories import signed_bits
-from draw import divisors
 
-WAITS = st.sampled_from([(0, 0), (0, 0), (3, 0), (0, 3), (2, 2)])
+IDLE = st.sampled_from([0, 0, 1, 3])
 
 
 def extremes(rng, low, high, shape):
@@ -45,17 +46,17 @@ def scale_unit(layer, lanes, widths, banks):
                      **{f"{name}_bits": signed_bits(each) for name, each in constants.items()})
 
 
-def check_scale(layer, lanes, widths, limits, rounds, seed, *, idle=0, stall=0):
+def check_scale(layer, lanes, widths, limits, rounds, seed, *, idle=0):
     """Images of the rounds in turn, twice."""
     rng = np.random.default_rng(seed)
     banks = [random_scale(rng, layer, *limits) for _ in range(rounds)]
     x = integers(rng, widths[0], (2 * rounds, *layer.shape))
     dut, words = scale_unit(layer, lanes, widths, banks), bits.stream_words(
         x.reshape(-1, lanes), widths[0])
-    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, len(words))], idle=idle, stall=stall)
+    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, len(words))], idle=idle)
     expected = [golden.compute(layer, banks[n % rounds], x[n:n + 1]) for n in range(len(x))]
     assert np.array_equal(integers_of(beats, widths[1], lanes), np.concatenate(expected).ravel())
-    if not idle and not stall:
+    if not idle:
         latency = scale_latency(layer, lanes, rounds)
         assert [beat.cycle for beat in beats] == list(range(latency, latency + len(words)))
 
@@ -67,9 +68,9 @@ def test_scale(data):
     layer = Scale(shape, data.draw(st.integers(0, 31)), data.draw(st.integers(2, 24)))
     limits = data.draw(st.sampled_from([(MAX_GAIN, MAX_SUM // 4), (99, 9), (1, 0)]))
     widths = data.draw(st.integers(1, 24)), layer.integer_bits + data.draw(st.integers(0, 2))
-    idle, stall = data.draw(WAITS)
-    check_scale(layer, data.draw(st.sampled_from(divisors(shape[2]))), widths, limits,
-                data.draw(st.integers(1, 2)), data.draw(st.integers(0, 99)), idle=idle, stall=stall)
+    check_scale(layer, data.draw(st.sampled_from(draw.divisors(shape[2]))), widths, limits,
+                data.draw(st.integers(1, 2)), data.draw(st.integers(0, 99)),
+                idle=data.draw(IDLE))
 
 
 @pytest.mark.parametrize("shift", [0, 1, 4])
@@ -89,6 +90,22 @@ def test_scale_latency(lanes, rounds):
     check_scale(Scale((2, 2, 3), 3, 6), lanes, (5, 6), (99, 9), rounds, seed=0)
 
 
+@pytest.mark.parametrize("idle", [0, 3])
+@pytest.mark.parametrize("n", [1, 4])
+def test_scale_of_engines(n, idle):
+    """As planned: one unit for all of them, each with its own constants."""
+    unit, dut, banks = designs.planned_unit(draw.residual(), n, engines=3, rounds=2)
+    layer, lanes = unit.stage.layer, unit.i.lanes * 3
+    x = integers(np.random.default_rng(0), unit.i.element_bits, (4, *layer.shape, 3))
+    expected = np.stack([np.concatenate([golden.compute(layer, banks[e][f % 2], x[f:f + 1, ..., e])
+                                         for f in range(4)]) for e in range(3)], axis=-1)
+    words = bits.stream_words(x.reshape(-1, lanes), unit.i.element_bits)
+    beats, = rtl.stream(dut, [(dut.i, words)], [(dut.o, len(words))], idle=idle)
+    assert np.array_equal(integers_of(beats, unit.o.element_bits, lanes), expected.ravel())
+    if not idle:
+        assert beats[0].cycle == unit.latency
+
+
 @pytest.mark.parametrize("reset_at", [1, 3, 4, 9])
 def test_scale_reset(reset_at):
     layer, rng = Scale((2, 1, 2), 3, 8), np.random.default_rng(0)
@@ -101,16 +118,16 @@ def test_scale_reset(reset_at):
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), WAITS, st.integers(0, 99))
-def test_add(lanes, left, right, waits, seed):
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), IDLE, st.integers(0, 99))
+def test_add(lanes, left, right, idle, seed):
     layer, rng, width = Add((4, 3, lanes), other=0), np.random.default_rng(seed), 7
     a, b = (integers(rng, size, (1, *layer.shape)) for size in (left, right))
     dut = AddUnit(lanes=lanes, left_bits=left, right_bits=right, output_bits=width)
     sources = [(port, bits.stream_words(x.reshape(-1, lanes), size))
                for port, x, size in ((dut.a, a, left), (dut.b, b, right))]
-    beats, = rtl.stream(dut, sources, [(dut.o, 12)], idle=waits[0], stall=waits[1], seed=seed)
+    beats, = rtl.stream(dut, sources, [(dut.o, 12)], idle=idle, seed=seed)
     assert np.array_equal(integers_of(beats, width, lanes), golden.compute(layer, {}, a, b).ravel())
-    if not any(waits):
+    if not idle:
         assert [beat.cycle for beat in beats] == list(range(1, 1 + 12))
 
 

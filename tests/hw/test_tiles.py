@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import rtl
 import tiles
 from benn_fpga import bits
-from benn_fpga.hw.pipeline import enable
 from benn_fpga.hw.tiles import Partials, Tiles, tile_layout
 from benn_fpga.layers import MaxPool
 from draw import divisors
@@ -60,17 +59,15 @@ class Counts(wiring.Component):
 
     def __init__(self, places, words):
         self._places, self._words = places, words
-        super().__init__({"i": In(stream.Signature(tile_layout(1, places))),
-                          "o": Out(stream.Signature(8))})
+        super().__init__({"i": In(stream.Signature(tile_layout(1, places), always_ready=True)),
+                          "o": Out(stream.Signature(8, always_ready=True))})
 
     def elaborate(self, platform):
         m = Module()
-        en, accept = enable(m, self.i, self.o)
         first, valid = Signal(), Signal()
-        with m.If(en):
-            m.d.sync += [first.eq(self.i.p.first), valid.eq(accept), self.o.valid.eq(valid)]
+        m.d.sync += [first.eq(self.i.p.first), valid.eq(self.i.valid), self.o.valid.eq(valid)]
         partials = Partials(m, 8, places=self._places, words=self._words, tap=self.i.p,
-                            valid=(accept, valid), en=en)
+                            valid=(self.i.valid, valid))
         partials.update(Mux(first, 1, partials.before + 1)[:8])
         m.d.comb += self.o.payload.eq(partials.now)
         if self._places > 1:
@@ -79,13 +76,13 @@ class Counts(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize(("idle", "stall"), [(0, 0), (3, 0), (0, 3)])
+@pytest.mark.parametrize("idle", [0, 1, 3])
 @pytest.mark.parametrize("layer", [
     MaxPool((4, 5, 2), (2, 2), 2), MaxPool((4, 5, 1), (2, 2), 2), MaxPool((5, 5, 1), (3, 1), 3),
     MaxPool((4, 4, 1), (3, 2), 3, 1), MaxPool((3, 3, 3), (3, 3), 3), MaxPool((3, 3, 1), (3, 3), 3),
     MaxPool((3, 2, 2), (2, 1), 2), MaxPool((3, 3, 2), (3, 3)), MaxPool((4, 5, 2), (4, 2), 2)],
     ids=str)
-def test_partials(layer, idle, stall):
+def test_partials(layer, idle):
     """Every word is kept until its window goes on, and the ports of the memory never meet."""
     words, counts, expected = layer.channels, {}, []
     taps = tiles.tile_words(layer, np.zeros((3, *layer.shape), np.int64), 1, 1)
@@ -93,7 +90,7 @@ def test_partials(layer, idle, stall):
         counts[tap["place"]] = 1 if tap["first"] else counts[tap["place"]] + 1
         expected.append(counts[tap["place"]])
     dut = Counts(layer.places(1), words)
-    beats, = rtl.stream(dut, [(dut.i, taps)], [(dut.o, len(taps))], idle=idle, stall=stall)
+    beats, = rtl.stream(dut, [(dut.i, taps)], [(dut.o, len(taps))], idle=idle)
     assert [beat.payload for beat in beats] == expected
 
 

@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from amaranth.hdl import Assert, Fragment, Signal
+from amaranth.hdl import Assert, Fragment
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,10 +12,12 @@ import rtl
 from benn_fpga import bits, golden
 from benn_fpga.hw import assembly
 from benn_fpga.hw.ensemble import Ensemble
+from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.window import LineBuffer
 from benn_fpga.layers import MaxPool
 from benn_fpga.plan import nodes
 from benn_fpga.plan.geometry import Walk
+from benn_fpga.plan.latency import window_ahead
 from benn_fpga.plan.plan import plan
 from draw import conv_models, designs, divisors, ten
 
@@ -56,9 +58,9 @@ class Checked(LineBuffer):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         (write,), (read,) = m.submodules.memory.write_ports, m.submodules.memory.read_ports
-        met = Signal()
-        m.d.sync += [met.eq(write.en & read.en & (write.addr == read.addr)),
-                     Assert(~(met & self.o.p.inside), "ports met")]
+        met = delay(m, write.en & read.en & (write.addr == read.addr),
+                    window_ahead(self._layer), name="met", init=0)[-1]
+        m.d.sync += Assert(~(met & self.o.p.inside), "ports met")
         return m
 
 
@@ -79,10 +81,13 @@ def window_words(layer, x, lanes, replays, groups):
 def check_line_buffer(layer, *, lanes=1, replays=1, groups=1, seed=0, **waits):
     x = np.random.default_rng(seed).integers(0, 1 << layer.code_bits, (3, *layer.shape))
     expected = window_words(layer, x, lanes, replays, groups)
+    inside = window_words(layer, np.ones_like(x), lanes, replays, groups)
     dut = Checked(layer, lanes=lanes, element_bits=layer.code_bits, replays=replays, groups=groups)
     beats, = rtl.stream(dut, [(dut.i, pixel_words(layer, x, lanes))], [(dut.o, len(expected))],
-                        **waits)
+                        o_ahead=window_ahead(layer), **waits)
     assert [beat.payload.data for beat in beats] == expected
+    assert [beat.payload.inside for beat in beats] == [word & 1 for word in inside]
+    return [beat.cycle for beat in beats]
 
 
 @st.composite
@@ -118,6 +123,13 @@ def test_geometry(name, idle, stall):
     layer = GEOMETRIES[name]
     check_line_buffer(layer, replays=2 * layer.channels, groups=layer.channels, idle=idle,
                       stall=stall)
+
+
+def test_first_words():
+    """A window is offered the cycle after its last pixel came, then word by word."""
+    cycles = check_line_buffer(GEOMETRIES["same"], lanes=2, replays=2)
+    start = 5 + 2  # the first window lacks a row and a column
+    assert cycles[:18] == list(range(start, start + 18))
 
 
 def largest(layer):
@@ -160,10 +172,8 @@ def test_plan():
         model, folding = design
         planned = {node: node.memories["memory"]
                    for node in plan(model, folding).all(nodes.LineBuffer)}
-        found = [{"words": memory.words, "bits": memory.bits} for memory in planned.values()]
-        shared = sum(node.engines == 0 for node in planned)
         assert memories(Ensemble(model=model, folding=folding)) \
-            == found[:shared] + found[shared:] * folding.parallel
+            == [{"words": memory.words, "bits": memory.bits} for memory in planned.values()]
         for node, memory in planned.items():
             assert memory.words <= largest(node.stage.layer) * node.stage.words_in
 
@@ -175,7 +185,20 @@ def test_reset(reset_at):
     x = np.random.default_rng(0).integers(0, 2, (2, *layer.shape))
     words, expected = pixel_words(layer, x, 1), window_words(layer, x, 1, 1, 1)
     fresh, dut = (LineBuffer(layer, lanes=1, element_bits=1, replays=1) for _ in range(2))
-    beats, = rtl.stream(fresh, [(fresh.i, words)], [(fresh.o, len(expected))])
-    got = rtl.after_reset(dut, words, reset_at=reset_at, count=len(expected))
+    ahead = window_ahead(layer)
+    beats, = rtl.stream(fresh, [(fresh.i, words)], [(fresh.o, len(expected))], o_ahead=ahead)
+    got = rtl.after_reset(dut, words, reset_at=reset_at, count=len(expected), ahead=ahead)
     assert [beat.payload.data for beat in got] == expected
     assert [beat.cycle - reset_at - 1 for beat in got] == [beat.cycle for beat in beats]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"lanes": 0}, "Lanes must be a positive integer, not 0"),
+    ({"lanes": 4}, "A window must have two words at least"),
+    ({"groups": 3, "replays": 3}, "3 groups of words of 1 must divide 4 channels"),
+    ({"groups": 2, "replays": 3}, "2 groups must divide 3 replays"),
+])
+def test_wrong_parameters(options, message):
+    options = {"lanes": 1, "element_bits": 1, "replays": 1, **options}
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        LineBuffer(MaxPool((2, 2, 4), (1, 1)), **options)

@@ -22,20 +22,23 @@ FRAME = 7  # the one that goes wrong
 
 
 def beats(x):
-    """What the taps of right hardware carry, as integers: codes and scores in lanes."""
-    trace, found = golden.run(MODEL, x, trace=True), {}
+    """What the taps of right hardware carry, as integers: codes and scores in lanes, those of all
+    engines side by side."""
+    trace, carried, engines = golden.run(MODEL, x, trace=True), {}, FOLDING.parallel
     for tap in folder.describe(MODEL, FOLDING)["taps"]:
-        n, engine, words = tap["layer"], tap["member_engine"], []
+        n, words = tap["layer"], []
         layer, pe = MODEL.layers[n], FOLDING.layers[n].pe
         width = MODEL.score_bits if layer.is_scores else 1
         for f in range(len(x)):
-            for k in range(engine, len(MODEL.members), FOLDING.parallel):
-                values = trace.scores[f, k] if layer.is_scores else trace.activations[k][n][f]
-                for row in values.reshape(-1, pe).tolist():
+            for first in range(0, len(MODEL.members), engines):
+                values = np.stack([trace.scores[f, k] if layer.is_scores
+                                   else trace.activations[k][n][f]
+                                   for k in range(first, first + engines)], axis=-1)
+                for row in values.reshape(-1, pe * engines).tolist():
                     words.append(sum((v & (1 << width) - 1) << (width * lane)
                                      for lane, v in enumerate(row)))
-        found[tap["path"]] = words
-    return found
+        carried[tap["path"]] = words
+    return carried
 
 
 class Hardware:
@@ -170,7 +173,7 @@ def test_frames_are_called_by_their_numbers(simulate):
     numbers = [100 + 3 * n for n in range(len(X))]
     spoils = {"spoil": byte(FRAME + 1, 0), "options": {"numbers": numbers}}
     assert simulate(**spoils).first_mismatch.startswith("frame 121, vote: expected class ")
-    found = simulate(spoil_taps=lambda taps: taps["member0.layer0"].clear(), **spoils)
+    found = simulate(spoil_taps=lambda taps: taps["layer0"].clear(), **spoils)
     assert found.first_mismatch.startswith("frame 112, member 0, layer 0, neuron 0: expected ")
 
 
@@ -215,22 +218,22 @@ def test_wrong_vote(simulate):
                                      f"(every layer is right)")
 
 
-@pytest.mark.parametrize(("tap", "beat", "lane_bits", "where"), [
-    ("member0.layer0", 0, 1, "frame 4, member 0, layer 0, neuron 0"),
-    ("member1.layer0", 3 * 8 + 5, 1, "frame 7, member 3, layer 0, neuron 3"),
-    ("member0.layer1", 3 * 8 + 7, 2, "frame 7, member 2, layer 1, neuron 7"),
-    ("member1.layer2", 3 * 10 + 4, 1, "frame 7, member 1, layer 2, neuron 4"),
+@pytest.mark.parametrize(("tap", "beat", "bit", "where"), [
+    ("layer0", 0, 0, "frame 4, member 0, layer 0, neuron 0"),
+    ("layer0", 3 * 8 + 5, 1, "frame 7, member 3, layer 0, neuron 3"),
+    ("layer1", 3 * 8 + 7, 2, "frame 7, member 2, layer 1, neuron 7"),
+    ("layer2", 3 * 10 + 4, MODEL.score_bits, "frame 7, member 1, layer 2, neuron 4"),
 ])
-def test_wrong_neuron(simulate, tap, beat, lane_bits, where):
+def test_wrong_neuron(simulate, tap, beat, bit, where):
     def flip(taps):
-        taps[tap][beat] ^= lane_bits
+        taps[tap][beat] ^= 1 << bit
     result = simulate(spoil=byte(FRAME + 1, 0), spoil_taps=flip)
     assert result.first_mismatch.startswith(f"{where}: expected ")
 
 
 def test_silent_layer(simulate):
     def cut(taps):
-        del taps["member0.layer1"][3 * 8:]
+        del taps["layer1"][3 * 8:]
     result = simulate(spoil=byte(FRAME + 1, 0), spoil_taps=cut)
     assert result.first_mismatch.startswith("frame 7, member 0, layer 1, neuron 0: expected ")
     assert result.first_mismatch.endswith(", got nothing")

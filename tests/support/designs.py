@@ -8,11 +8,15 @@ import numpy as np
 
 import draw
 from benn_fpga.hw import emit
+from benn_fpga.hw.assembly import component
 from benn_fpga.plan import folder
 from benn_fpga.plan.manifest import describe
+from benn_fpga.plan.memories import Contents
+from benn_fpga.plan.plan import plan
 from benn_fpga.spec import Fold, Folding
 
-__all__ = ["ALL", "CASES", "case", "changed", "flip", "generated", "make", "with_member"]
+__all__ = ["ALL", "CASES", "case", "changed", "flip", "generated", "make", "planned_unit",
+           "with_member"]
 
 # Rounds and engines, folded layers, soft vote; partial last beat, bit planes, hard vote; frames of
 # one beat and everything unrolled; a residual, in rounds; every other way to read pixels; several
@@ -55,6 +59,19 @@ def generated(name):
 
 def make(directory, model, folding):
     return folder.write(directory, *emit.generate(model, folding), model)
+
+
+def planned_unit(made, n, *, engines, rounds):
+    """Layer ``n`` of a design, its network drawn anew for so many engines and rounds: the unit of
+    the plan, its component, and per engine and round what the layer stores."""
+    network, folding = made
+    model = draw.random_ensemble(np.random.default_rng(n), network.encoder, network.layers,
+                                 members=engines * rounds, vote=network.vote)
+    folding = dataclasses.replace(folding, parallel=engines)
+    contents = [Contents(model, folding, engine) for engine in range(engines)]
+    unit = plan(model, folding).units[n]
+    return unit, component(unit, contents), [[member.layers[n] for member in each.members]
+                                             for each in contents]
 
 
 def flip(path, frame):

@@ -1,12 +1,12 @@
 """Drive a component's streams in Amaranth's simulator and check the stream rules on the way."""
 
 import random
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from unittest import mock
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
@@ -16,7 +16,8 @@ from benn_fpga.hw.joints import Queue
 from benn_fpga.hw.pipeline import counter
 from benn_fpga.plan.answer import answer_size, decode, flags_of
 
-__all__ = ["Answers", "Beat", "Peaks", "after_reset", "answers", "beats_of", "stream", "top"]
+__all__ = ["Answers", "Beat", "Peaks", "Watched", "after_reset", "answers", "beats_of", "stream",
+           "top"]
 
 SURPLUS_CYCLES = 40  # how long to watch for outputs that should not come
 PATIENCE = 2000  # cycles in which a stream of a component must move
@@ -83,14 +84,21 @@ def _pauses(rate, seed):
         yield not rate or rng.randrange(rate + 1) == 0
 
 
+def _is_always_ready(port):
+    return isinstance(port.ready, Const)
+
+
 def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None, limit=100_000,
-           at_end=None):
+           i_ahead=0, o_ahead=0, at_end=None):
     """Feed ``sources`` (port, payloads) and take ``sinks`` (port, count); transfers of each sink.
 
-    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat; no beat
-    is sent before its cycle in ``planned``, if given; the last sink takes nothing in the first
-    ``late`` cycles. Fails if a payload does not hold until it is taken, if more comes out than
-    asked for, or on a hang. ``at_end`` is given the simulator's context when all is over.
+    ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat, but a
+    sink that is always ready never waits; no beat is sent before its cycle in ``planned``, if
+    given; the last sink takes nothing in the first ``late`` cycles. A payload is there while it is
+    offered, or, of sources ``i_ahead`` and of sinks ``o_ahead`` cycles after it was taken, for one
+    cycle; in all others a source sends another. Fails if a payload does not hold until it is taken,
+    if more comes out than asked for, or on a hang. ``at_end`` is given the simulator's context when
+    all is over.
     """
     transfers = {id(port): [] for port, _ in sinks}
     open_sinks, moved = len(sinks), late
@@ -98,24 +106,24 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     def source(port, payloads, seed):
         async def bench(ctx):
             nonlocal moved
-            pauses, cycle, offered = _pauses(idle, seed), 0, False
-            for n, payload in enumerate(payloads):
-                while not next(pauses) or (planned and cycle < planned[n]):
+            pauses, noise = _pauses(idle, seed), random.Random(f"{seed} noise")
+            sent, offered, cycle, coming = 0, False, 0, deque([None] * i_ahead)
+            while sent < len(payloads) or any(payload is not None for payload in coming):
+                if sent < len(payloads) and not offered:
+                    offered = next(pauses) and not (planned and cycle < planned[sent])
                     if offered:
-                        ctx.set(port.valid, 0)
-                        offered = False
-                    await ctx.tick()
-                    cycle += 1
-                moved = max(moved, cycle)
-                if not offered:
-                    ctx.set(port.valid, 1)
-                    offered = True
-                ctx.set(port.payload, payload)
-                taken = False
-                while not taken:
-                    *_, taken = await ctx.tick().sample(port.ready)
-                    cycle += 1
-                moved = max(moved, cycle)
+                        moved = max(moved, cycle)
+                due = coming[0] if coming else payloads[sent] if offered else None
+                ctx.set(port.valid, offered)
+                ctx.set(port.payload, noise.choice(payloads) if due is None else due)
+                *_, ready = await ctx.tick().sample(port.ready)
+                cycle += 1
+                taken = offered and ready
+                if coming:
+                    coming.popleft()
+                    coming.append(payloads[sent] if taken else None)
+                if taken:
+                    sent, offered, moved = sent + 1, False, max(moved, cycle)
             ctx.set(port.valid, 0)
         return bench
 
@@ -123,21 +131,24 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
         async def bench(ctx):
             nonlocal open_sinks, moved
             got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
-            surplus, before = SURPLUS_CYCLES, None
+            surplus, taken, before = SURPLUS_CYCLES, deque(), None
             while surplus:
                 surplus -= open_sinks == 0
-                ready = cycle >= late and next(pauses)
-                if ready != before:
+                ready = _is_always_ready(port) or (cycle >= late and next(pauses))
+                if not _is_always_ready(port) and ready != before:
                     ctx.set(port.ready, ready)
                     before = ready
                 _, _, valid, payload = await ctx.tick().sample(port.valid, port.payload)
-                assert waiting is None or (valid and payload == waiting), "payload did not hold"
+                assert waiting is None or (valid and (o_ahead or payload == waiting)), \
+                    "payload did not hold"
                 waiting = payload if valid and not ready else None
                 if valid and ready:
-                    got.append(Beat(cycle, payload))
-                    assert len(got) <= count, "more came out than should"
-                    open_sinks -= len(got) == count
+                    taken.append(cycle)
                     moved = max(moved, cycle)
+                    assert len(got) + len(taken) <= count, "more came out than should"
+                if taken and taken[0] == cycle - o_ahead:
+                    got.append(Beat(taken.popleft(), payload))
+                    open_sinks -= len(got) == count
                 cycle += 1
                 assert cycle < min(limit, moved + PATIENCE), \
                     f"hang: {len(got)} of {count} came out"
@@ -152,17 +163,18 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     return [transfers[id(port)] for port, _ in sinks]
 
 
-def after_reset(dut, payloads, *, reset_at, count=None):
+def after_reset(dut, payloads, *, reset_at, count=None, ahead=0):
     """What comes out of ``dut`` for ``payloads`` sent, without pauses, right after a reset; as many
-    as these are, or ``count``.
+    as these are, or ``count``, each ``ahead`` cycles after it was taken.
 
     Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
     """
     bed, got = _Bed.of(dut, has_reset=True), []
 
     async def bench(ctx):
-        ctx.set(dut.o.ready, 1)
-        sent, cycle = 0, 0
+        if not _is_always_ready(dut.o):
+            ctx.set(dut.o.ready, 1)
+        sent, cycle, taken = 0, 0, deque()
         while len(got) < (count or len(payloads)):
             ctx.set(bed.reset, cycle == reset_at)
             ctx.set(dut.i.valid, sent < len(payloads))
@@ -173,7 +185,9 @@ def after_reset(dut, payloads, *, reset_at, count=None):
             if cycle == reset_at:
                 sent = 0
             elif valid and cycle > reset_at:
-                got.append(Beat(cycle, payload))
+                taken.append(cycle)
+            if taken and taken[0] == cycle - ahead:
+                got.append(Beat(taken.popleft(), payload))
             cycle += 1
             assert cycle < 1000, f"hang: only {len(got)} came out"
 
@@ -317,28 +331,34 @@ def answers(model, folding, frames, **options):
     return top(model, folding, beats, count=len(frames), **options)
 
 
-class _Watched(Queue):
-    """Counts the places that are taken, on its own; ``most`` is the largest number so far."""
+class Watched(Queue):
+    """Counts the places that are taken, on its own; ``most`` is the largest number so far. Fails
+    when more are taken than there are, or a word comes for which none is."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         read, = m.submodules.memory.read_ports
         _, whole = counter(m, self._count, en=read.en, name="left")
         taken, now, self.most = (Signal(range(self._depth + 2)) for _ in range(3))
+        _, filled = counter(m, self._count, en=self.i.valid, name="filled")
+        coming = Signal(range(self._depth + 1))  # places whose block has not come in whole
         m.d.comb += now.eq(taken + self.take)
         m.d.sync += [taken.eq(now - (read.en & whole)),
-                     self.most.eq(Mux(now > self.most, now, self.most))]
+                     coming.eq(coming + self.take - (self.i.valid & filled)),
+                     self.most.eq(Mux(now > self.most, now, self.most)),
+                     Assert(now <= self._depth, "no place is free"),
+                     Assert(~self.i.valid | (coming + self.take != 0), "no place was taken")]
         return m
 
 
 class Peaks:
-    """The most places that were taken at once in each queue of the members built inside.
+    """The most places that were taken at once in each queue of the designs built inside.
 
     ::
 
         with Peaks() as peaks:
             answers(..., at_end=peaks.read)
-        peaks.found  # of engine 0, of engine 1, ...; each in the order of Schedule.queues
+        peaks.found  # in the order of Schedule.queues
     """
 
     def __init__(self):
@@ -347,7 +367,7 @@ class Peaks:
         self._patch = mock.patch.object(assembly, "Queue", self._make)
 
     def _make(self, *args, **options):
-        self._queues.append(_Watched(*args, **options))
+        self._queues.append(Watched(*args, **options))
         return self._queues[-1]
 
     def __enter__(self):
@@ -356,6 +376,12 @@ class Peaks:
 
     def __exit__(self, *_):
         self._patch.stop()
+
+    def are_those_of(self, depths):
+        """Whether every queue got full, as the schedule says; totals have some places more."""
+        *found, totals = self.found
+        *expected, places = depths.values()
+        return found == expected and totals <= places
 
     def read(self, ctx):
         self.found = [ctx.get(queue.most) for queue in self._queues]
