@@ -633,7 +633,7 @@ def test_generate(data):
     found = data("generate", "m.benn", "-o", "d", "--cycles", 12, "--bus", 32, "--parallel", 1)
     assert found["cycles_per_frame"] <= 12
     assert {"xnor_lanes", "latency_cycles", "weight_bits"} <= found.keys()
-    assert found["memory_bits"] == 2 * (24 + 12 + 4 * 3 + 3 * MODEL.score_bits)
+    assert found["memory_bits"] == 2 * (24 + 12 + 4 * 4 + 3 * MODEL.score_bits)
     assert found["block_ram"] == {"memories": 0, "bits": 0,
                                   "blocks": dict.fromkeys(presets.BRAMS, 0)}
     assert (found["directory"], found["verilog"]) == ("d", "d/benn_top.v")
@@ -1036,7 +1036,7 @@ def test_closed_and_full_streams(here, command, code, err):
 INTERRUPT = """
 import sys
 from pathlib import Path
-from benn_fpga.hw.member import Member
+from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.hw.vote import Voter
 def interrupt(self, platform):
     raise KeyboardInterrupt
@@ -1046,7 +1046,7 @@ sys.exit(main(["generate", "m.benn", "-o", "d"]))
 """
 
 
-@pytest.mark.parametrize("component", ["Member", "Voter"])
+@pytest.mark.parametrize("component", ["MatrixVectorUnit", "Voter"])
 def test_control_c_in_generation(here, component):
     done = subprocess.run([sys.executable, "-c", INTERRUPT.format(component)], capture_output=True,
                           text=True, check=False)

@@ -118,9 +118,9 @@ def test_places_in_any_order(places):
     assert places.of("layer0") == Place()
 
 
-def test_places_beside_an_engine():
+def test_place_of_what_engines_share():
     model, folding = designs.case("planes")
-    assert Places(describe(model, folding)).of("hard0.x") == Place("hard", 0)
+    assert Places(describe(model, folding)).of("hard.x") == Place("hard")
 
 
 def test_signal_without_what_tools_append():
@@ -167,9 +167,9 @@ def test_harness_has_four_pins_and_drives_every_input():
 
 def test_critical_path_in_the_names_of_the_plan(places):
     path = timing.critical_path(REPORT, places)
-    assert (path["from"], path["to"], path["delay_ns"]) == ("member0.layer0", "ports", 5.5)
+    assert (path["from"], path["to"], path["delay_ns"]) == ("layer0.member0", "ports", 5.5)
     assert [(part["node"], part["levels"], part["routing_ns"]) for part in path["segments"]] \
-        == [("member0.layer0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
+        == [("layer0.member0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
 
 
 def test_floorplan_has_a_colour_for_each_engine(places):
@@ -182,14 +182,14 @@ def test_floorplan_has_a_colour_for_each_engine(places):
 def test_equal_modules_become_one(made, places):
     text = designs.make(made.directory.parent / "folded", *designs.case("folded"))
     left, uses = modules.merged(text.verilog.read_text(), "benn_top")
-    one = r"\benn_top.member0.layer0.pe0"
+    one = r"\benn_top.layer0.member0.pe0"
     assert uses[one] >= 4  # of 6; some have other names inside
-    assert r"\benn_top.member1.layer0.pe0" not in left
+    assert r"\benn_top.layer0.member1.pe0" not in left
     bordered = modules.bordered(text.verilog.read_text(), "benn_top", Places(text.manifest))
     assert f"(* keep_hierarchy *) module {one} (" in bordered
     constants = modules.bordered(made.verilog.read_text(), "benn_top", places)
     assert r"(* keep_hierarchy *) module \benn_top.voter (" in constants
-    assert r"(* keep_hierarchy *) module \benn_top.member0.layer0 (" not in constants
+    assert r"(* keep_hierarchy *) module \benn_top.layer0 (" not in constants
 
 
 def test_faster_map_of_block_ram():
@@ -252,7 +252,7 @@ def test_another_version_runs_again(design, stand_in):
 def test_a_clock_that_is_missed(design, stand_in, capsys):
     assert synth(design, "--pnr", "--clock", "200") == 1
     assert ("the design reaches 181.81 MHz, not the 200 MHz that were asked for; the critical path "
-            "is from member0.layer0 to ports") in capsys.readouterr().err
+            "is from layer0.member0 to ports") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("code", "said"), [
