@@ -55,11 +55,16 @@ def made():
 
 
 def icarus(folder, model, folding, text, *, mode="2012", reset=bench.DECLARED, pauses=0,
-           change=("", "")):
+           change=("", ""), more=False):
     """The last thing that the plain bench says of the Verilog ``text``."""
     x = draw.random_frames(np.random.default_rng(5), model, 4)
-    for name, content in {"dut.v": text, **bench.files(model, folding, x, reset=reset)}.items():
-        (folder / name).write_text(content.replace(*change) if name == "tb.v" else content)
+    files = {"dut.v": text, **bench.files(model, folding, x, reset=reset)}
+    files["tb.v"] = files["tb.v"].replace(*change)
+    if more:  # the last answer is expected once more
+        lines = [line for line in files["answers.hex"].splitlines() if not line.startswith("//")]
+        files["answers.hex"] += "\n".join(lines[-len(lines) // len(x):]) + "\n"
+    for name, content in files.items():
+        (folder / name).write_text(content)
     options = [f"-g{mode}", f"-Ptb.IDLE={pauses}", f"-Ptb.STALL={pauses}"]
     for command in (["iverilog", *options, "-o", "tb", "tb.v", "dut.v"], ["vvp", "-n", "tb"]):
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -90,7 +95,7 @@ def test_every_answer_with_pauses(made, tmp_path, name, pauses):
     ((".m_axis_tready(m_axis_tready)", ".m_axis_tready(1'b1)"), " wrong, 0 surplus"),
 ])
 def test_bench_notices_answers_that_are_surplus_missing_or_not_held(made, tmp_path, change, said):
-    found = icarus(tmp_path, *made("folded"), pauses=3, change=change)
+    found = icarus(tmp_path, *made("folded"), pauses=3, change=change, more="+ 1" in change[1])
     assert found.startswith("FAIL: 16 of 16 beats sent")
     assert found.endswith(said)
 
