@@ -1,5 +1,5 @@
-"""Hypothesis profiles, a fault put into a module on request (see hw/test_mutations.py), the order
-of tests, and when to look for garbage."""
+"""Hypothesis profiles, the environment, a fault put into a module on request (see
+hw/test_mutations.py), the order of tests, and when to look for garbage."""
 
 import gc
 import importlib.util
@@ -20,6 +20,8 @@ MANY = 200_000  # objects, some 50 MB
 
 
 def pytest_configure(config):
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        os.environ.pop(name, None)  # a make that a test runs is no part of `make test`
     fault = os.environ.get("BENN_FAULT")
     if fault:
         _load_with_fault(*json.loads(fault))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -1070,13 +1071,14 @@ def test_control_c_while_importing(here):
 def test_control_c_in_training(here):
     argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "5000"]
     # What a shell starts in the background ignores the signal, and so would all its children.
-    process = subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    assert process.stderr.readline() == "train: started\n"
-    assert "10 %" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True, preexec_fn=heeds,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert lines[0] == "train: started\n"
+    assert re.fullmatch(r"train: [\d,]+ of 40,000 \(\d+ %\), \d+ s\n", lines[1])
     assert (process.returncode, out) == (130, ""), err
     assert err == ("benn-fpga: error: interrupted; what was trained is in t.benn.checkpoint: go on "
                    "with --resume, or remove it\n")
