@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from benn_fpga.errors import BennError
 
-__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "Harness", "find"]
+__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "Harness", "Output", "find"]
 
 RESOURCES = {  # what is counted, and what it is called
     "lut": "LUTs",
@@ -48,6 +48,26 @@ class Harness:
 
 
 @dataclass(frozen=True)
+class Output:
+    """A register at outputs of a block RAM, which is there whether it is used or not.
+
+    Members
+    -------
+    ports : outputs that it holds; a name that ends in * stands for all that begin so
+    clock : port of its clock
+    settings : parameters that switch it on
+    ties : ports that must be 1 for it to move
+    when : parameters, as numbers, of a block that has it
+    """
+
+    ports: tuple[str, ...]
+    clock: str
+    settings: Mapping[str, str]
+    ties: tuple[str, ...]
+    when: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Family:
     """Devices that are synthesised alike.
 
@@ -58,12 +78,19 @@ class Family:
     cells : :class:`Cost` of each type of cell; a name that ends in * stands for all that begin so
     block : name of its block RAM in plan.blocks.BLOCKS
     models : files of Yosys with the cells as Verilog, for simulation of a netlist
+    own_models : a file beside synthesis/script.py with those cells of which Yosys has no more than
+        the ports; empty if there is none
     nextpnr : which nextpnr places it; None if it is only counted
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
     placed : resources by the type of cells after placement, where that says more than the netlist
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
+    spends_blocks : command of Yosys that maps more memories to block RAMs than it would by itself
+    outputs : registers of block RAMs that Yosys leaves unused, by type of cell; of those that a
+        block has, the first
+    plain : of its flip-flops the type and the ports of clock, input and output, and which constants
+        are at the other ports of one that always moves and is never reset
     caution : what to keep in mind of its clock
     chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
@@ -74,10 +101,14 @@ class Family:
     cells: Mapping[str, Cost]
     block: str
     models: tuple[str, ...]
+    own_models: str = ""
     nextpnr: str | None = None
     harness: Harness | None = None
     has_logic_cells: bool = False
     placed: Mapping[str, str] = field(default_factory=dict)
+    spends_blocks: str = ""
+    outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
+    plain: tuple[str, tuple[str, str, str], Mapping[str, str]] | None = None
     caution: str = ""
     chain: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
@@ -122,6 +153,11 @@ class Device:
 
 _LUT, _FF, _BRAM, _DSP = Cost(lut=1), Cost(ff=1), Cost(bram=1), Cost(dsp=1)
 
+
+def _on(**settings: str) -> Mapping[str, str]:
+    return MappingProxyType(settings)
+
+
 # No family uses multipliers by itself: a figure in LUTs is comparable only if it holds everything.
 # Wide multiplexers of LUTs (PFUMX, MUX2_LUT5, MUXF7) double the LUTs of what they select.
 _ECP5 = Family(
@@ -135,13 +171,20 @@ _ECP5 = Family(
         "PDPW16KD": _BRAM,
         "MULT18X18D": _DSP,
     },
-    block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), nextpnr="ecp5",
+    block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
+    nextpnr="ecp5",
     # A string of digits ends in a space, or it would be a number.
     harness=Harness(("TRELLIS_FF", MappingProxyType({
         "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET",
         "SRMODE": "LSR_OVER_CE"}), ("CLK", "DI", "Q")),
         ("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
     placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
+    outputs={"DP16KD": (
+        Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
+               ("OCEA", "OCEB"), {"DATA_WIDTH_B": 36}),
+        Output(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
+        Output(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
+    plain=("TRELLIS_FF", ("CLK", "DI", "Q"), {"LSR": "0", "CE": "1"}),
     memories=(("lattice/lutrams_trellis.txt", "lattice/brams_16kd.txt"),
               "lattice/brams_map_16kd.v"))
 
@@ -159,7 +202,11 @@ def _ice40(device: str) -> Family:
         block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
         harness=Harness(("SB_DFF", MappingProxyType({}), ("C", "D", "Q")),
                         ("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
-        has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"})
+        has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"},
+        # There are no small memories in LUTs: what is not in a block takes a cell for every bit,
+        # and more to choose between them; a constant one takes about a cell for eight.
+        spends_blocks="memory_libmap -lib +/ice40/brams.txt -logic-cost-ram 3 "
+                      "-logic-cost-rom 0.125")
 
 
 def _gowin(family: str) -> Family:
@@ -179,6 +226,12 @@ def _gowin(family: str) -> Family:
         block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
         harness=Harness(("DFF", MappingProxyType({}), ("CLK", "D", "Q")),
                         ("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        outputs={
+            **dict.fromkeys(("SP", "SPX9"), (Output(("DO",), "CLK", _on(READ_MODE="1"),
+                                                    ("OCE",)),)),
+            **dict.fromkeys(("SDPB", "SDPX9B"), (Output(("DO",), "CLKB", _on(READ_MODE="1"),
+                                                        ("OCE",)),))},
+        plain=("DFF", ("CLK", "D", "Q"), {}),
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
@@ -196,7 +249,11 @@ _XC7 = Family(
         "RAMB36E1": Cost(bram=2),
         "DSP48E1": _DSP,
     },
-    block="18k", models=("+/xilinx/cells_sim.v",))
+    block="18k", models=("+/xilinx/cells_sim.v",),
+    outputs=dict.fromkeys(("RAMB18E1", "RAMB36E1"), (
+        Output(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
+        Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))),
+    plain=("FDRE", ("C", "D", "Q"), {"R": "0", "CE": "1"}))
 
 _GENERIC = Family(
     "LUT6", "generic",

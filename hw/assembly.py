@@ -5,7 +5,7 @@ from amaranth.hdl import *
 from benn_fpga import layers
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.joints import Gate, Gearbox, Queue, ReplayBuffer, Serial, SkidBuffer
 from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
@@ -71,6 +71,8 @@ def component(node, contents):
             return Gate(payload(i), count=node.count, marked=node.marked)
         case nodes.Queue():
             return Queue(i.bits, count=node.count, depth=node.depth)
+        case nodes.Serial():
+            return Serial(o.bits, count=i.lanes // o.lanes)
         case nodes.HardVote():
             return HardVote(classes=i.words * i.lanes, lanes=i.lanes, score_bits=i.element_bits,
                             engines=i.ways)

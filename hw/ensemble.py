@@ -20,9 +20,9 @@ class Ensemble(wiring.Component):
 
     ::
 
-        s_axis -> skid -> guard -> encoder -> gearbox -> front -> gate -> layer 0 -> queue -> ...
-                            |                                                         |
-                            +-- error flags -----------> port <- answers <- voter <- layer n
+        s_axis -> guard -> encoder -> skid -> gearbox -> front -> gate -> layer 0 -> queue -> ...
+                    |                                                                 |
+                    +-- error flags -------------------> port <- answers <- voter <- layer n
                                                            |
                                                         m_axis
 
@@ -72,14 +72,14 @@ class Ensemble(wiring.Component):
             m.d.comb += parts[gate.name].room.eq(reduce(and_, (queue.room for queue in queues)))
             m.d.comb += [queue.take.eq(parts[gate.name].take) for queue in queues]
 
-        skid, guard, port = (parts[node.name] for node in (plan.entry, plan.guard, plan.port))
+        guard, port = parts[plan.guard.name], parts[plan.port.name]
         wiring.connect(m, guard.error, port.error)
         m.d.comb += [
-            skid.i.p.data.eq(self.s_axis_tdata),
-            skid.i.p.keep.eq(self.s_axis_tkeep),
-            skid.i.p.last.eq(self.s_axis_tlast),
-            skid.i.valid.eq(self.s_axis_tvalid),
-            self.s_axis_tready.eq(skid.i.ready),
+            guard.i.p.data.eq(self.s_axis_tdata),
+            guard.i.p.keep.eq(self.s_axis_tkeep),
+            guard.i.p.last.eq(self.s_axis_tlast),
+            guard.i.valid.eq(self.s_axis_tvalid),
+            self.s_axis_tready.eq(guard.i.ready),
             self.m_axis_tdata.eq(port.o.p.beat.data),
             self.m_axis_tkeep.eq(port.o.p.beat.keep),
             self.m_axis_tlast.eq(port.o.p.beat.last),

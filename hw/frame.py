@@ -1,10 +1,11 @@
 """Frame guard: every frame that passes has the right length; the ones that had not are reported."""
 
 from amaranth.hdl import *
-from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
+from benn_fpga.hw.joints import Queue
 from benn_fpga.hw.pipeline import counter
 
 __all__ = ["FrameGuard", "beat_layout"]
@@ -54,14 +55,16 @@ class FrameGuard(wiring.Component):
         _, final = counter(m, beats, en=pass_on, name="beat")
         m.d.comb += wrong.eq((self.i.p.keep != Mux(final, end, full)) | (self.i.p.last != final))
         # The last beat waits until its error flag has a place.
-        m.submodules.errors = errors = fifo.SyncFIFOBuffered(width=1, depth=self._depth)
-        wiring.connect(m, errors.r_stream, wiring.flipped(self.error))
-        source, error = Signal(), Signal()
+        m.submodules.errors = errors = Queue(1, count=1, depth=self._depth)
+        wiring.connect(m, errors.o, wiring.flipped(self.error))
+        source, error, may = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.o.valid.eq(source & (~final | errors.w_rdy)),
+            may.eq(~final | errors.room),
+            self.o.valid.eq(source & may),
             pass_on.eq(self.o.valid & self.o.ready),
-            errors.w_data.eq(error),
-            errors.w_en.eq(pass_on & final),
+            errors.i.payload.eq(error),
+            errors.i.valid.eq(pass_on & final),
+            errors.take.eq(pass_on & final),
         ]
         with m.If(pass_on):
             m.d.sync += bad.eq(error & ~final)
@@ -70,7 +73,7 @@ class FrameGuard(wiring.Component):
                 m.d.comb += [
                     source.eq(self.i.valid),
                     self.o.payload.eq(self.i.p.data),
-                    self.i.ready.eq(pass_on),
+                    self.i.ready.eq(self.o.ready & may),  # whether or not there is a beat
                     error.eq(bad | wrong),
                 ]
                 with m.If(pass_on & self.i.p.last & ~final):

@@ -9,12 +9,12 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.check import positive
-from benn_fpga.hw.pipeline import counter, delay
+from benn_fpga.hw.pipeline import counter, delay, stock
 from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan.latency import MEMORY_LATENCY
 from benn_fpga.plan.widths import gear
 
-__all__ = ["Collect", "Emit", "Gate", "Gearbox", "Queue", "ReplayBuffer", "SkidBuffer"]
+__all__ = ["Collect", "Emit", "Gate", "Gearbox", "Queue", "ReplayBuffer", "Serial", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -89,9 +89,10 @@ class ReplayBuffer(wiring.Component):
             shape=self.i.payload.shape(), depth=depth, init=[], attrs=attrs)
         write, read = mem.write_port(), mem.read_port()
 
-        free = Signal(range(depth + 1), init=depth)  # places that may be written
-        fresh = Signal(range(depth + 1))  # words that were never sent
-        put, get, first, bank = Signal(), Signal(), Signal(), Signal()
+        put, get, first, bank, freed = Signal(), Signal(), Signal(), Signal(), Signal()
+        # Words that were never sent, and places that may be written.
+        fresh = stock(m, depth, comes=put, goes=get & first, name="fresh")
+        free = stock(m, depth, comes=freed, goes=put, name="free", full=True)
         address, _ = counter(m, depth, en=put, name="place")
         word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
@@ -104,13 +105,12 @@ class ReplayBuffer(wiring.Component):
             write.en.eq(put),
             first.eq(replay == 0),
         ]
-        m.d.sync += fresh.eq(fresh + put - (get & first))
         with m.If(get & end & last):
             m.d.sync += bank.eq(~bank)
         gone = get & last
         if not self._ahead:
             m.d.comb += [read.addr.eq(place), read.en.eq(get), self.o.payload.eq(read.data)]
-            m.d.sync += free.eq(free - put + gone)
+            m.d.comb += freed.eq(gone)
             with m.If(~self.o.valid | self.o.ready):
                 m.d.comb += get.eq(~first | (fresh != 0))
                 m.d.sync += self.o.valid.eq(get)
@@ -120,7 +120,7 @@ class ReplayBuffer(wiring.Component):
             self.o.valid.eq(~first | (fresh != 0)),
             get.eq(self.o.valid & self.o.ready),
         ]
-        m.d.sync += free.eq(free - put + delay(m, gone, 1, name="gone", init=0)[-1])
+        m.d.comb += freed.eq(delay(m, gone, 1, name="gone", init=0)[-1])
         if "ram_style" in attrs:  # a block RAM has two registers of its own
             m.d.comb += [read.addr.eq(place), read.en.eq(1),
                          self.o.payload.eq(delay(m, read.data, 1, name="data")[-1])]
@@ -169,11 +169,12 @@ class Queue(wiring.Component):
             attrs=buffer_attrs(size, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
         put, get = Signal(), Signal()
-        level = Signal(range(size + 1))
-        free = Signal(range(self._depth + 1), init=self._depth)
         tail, _ = counter(m, size, en=put, name="tail")
         head, _ = counter(m, size, en=get, name="head")
         _, whole = counter(m, self._count, en=get, name="beat")
+        level = stock(m, size, comes=put, goes=get, name="level")
+        free = stock(m, self._depth, comes=get & whole, goes=self.take, name="free",
+                     full=True)
         m.d.comb += [
             self.room.eq(free != 0),
             put.eq(self.i.valid),
@@ -184,7 +185,6 @@ class Queue(wiring.Component):
             read.en.eq(get),
             self.o.payload.eq(read.data),
         ]
-        m.d.sync += [level.eq(level + put - get), free.eq(free - self.take + (get & whole))]
         with m.If(~self.o.valid | self.o.ready):
             m.d.comb += get.eq(level != 0)
             m.d.sync += self.o.valid.eq(get)
@@ -271,7 +271,48 @@ class Collect(wiring.Component):
         with m.If(self.i.ready):
             m.d.sync += self.o.valid.eq(take & full)
         with m.If(take):
-            m.d.sync += block.word_select(slot, self._width).eq(self.i.payload)
+            if self._tail is None:  # the first word has moved to the low bits when the last comes
+                m.d.sync += block.eq(Cat(block, self.i.payload)[self._width:])
+            else:
+                m.d.sync += block.word_select(slot, self._width).eq(self.i.payload)
+        return m
+
+
+class Serial(wiring.Component):
+    """One block becomes ``count`` words, low bits first; blocks come at least as many cycles apart.
+    Latency 1.
+
+    Parameters
+    ----------
+    width : bits of a word
+    count : words of a block, at least 2
+
+    Members
+    -------
+    i : In(stream of width * count bits that is always ready)
+    o : Out(stream that is always ready)
+    """
+
+    def __init__(self, width, *, count):
+        positive(width=width)
+        if count < 2:
+            raise ValueError(f"Count must be at least 2, not {count!r}")
+        self._width = width
+        self._count = count
+        super().__init__({
+            "i": In(stream.Signature(width * count, always_ready=True)),
+            "o": Out(stream.Signature(width, always_ready=True)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        block = Signal.like(self.i.payload, reset_less=True)
+        left = Signal(self._count)  # a one for each word that is still to be sent
+        m.d.comb += [self.o.payload.eq(block[:self._width]), self.o.valid.eq(left[0])]
+        m.d.sync += [
+            block.eq(Mux(self.i.valid, self.i.payload, block >> self._width)),
+            left.eq(Mux(self.i.valid, C(1).replicate(self._count), left >> 1)),
+        ]
         return m
 
 

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import *
 
-__all__ = ["banked", "counter", "delay", "reduce_tree"]
+__all__ = ["banked", "counter", "delay", "reduce_tree", "stock"]
 
 
 def counter(m, stop, *, en, name, step=1):
@@ -32,6 +32,18 @@ def banked(m, size, *, repeats, banks, en, name, step=1):
     _, done = counter(m, repeats, en=en & end, name=f"{name}_repeat")
     bank, _ = counter(m, size * banks, en=en & end & done, name=f"{name}_bank", step=size)
     return bank + word
+
+
+def stock(m, most, *, comes, goes, name, full=False):
+    """How many are there, ``most`` at the most, if one ``comes`` or ``goes`` in a cycle, or both.
+
+    One that starts ``full`` learns last whether one comes, another whether one goes. That is no
+    part of the sum: it only enables the register.
+    """
+    count = Signal(range(most + 1), name=name, init=most if full else 0)
+    with m.If(comes != goes):
+        m.d.sync += count.eq(count + (Mux(goes, -1, 1) if full else Mux(comes, 1, -1)))
+    return count
 
 
 def delay(m, value, cycles, *, name, init=None):

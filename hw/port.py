@@ -102,7 +102,9 @@ class AnswerPort(wiring.Component):
         heads, user, moved = len(head) // (items * bits), Signal(reset_less=True), Signal()
         at, last = counter(m, heads + self._classes // items, en=moved, name="item")
         source = stream.Signature(items * bits).create(path=("word",))
-        in_head, head_ends = at < heads, at == heads - 1
+        in_head, head_ends = Signal(init=1), at == heads - 1
+        with m.If(moved & (head_ends | last)):
+            m.d.sync += in_head.eq(last)
         m.d.comb += [
             source.payload.eq(Mux(in_head, head.word_select(at[:max(1, heads - 1)], items * bits)
                                   if heads > 1 else head,
@@ -116,22 +118,17 @@ class AnswerPort(wiring.Component):
         now = Mux(in_head, self.error.payload, user)
         with m.If(moved):
             m.d.sync += user.eq(now)
-        if self._bus >= items * bits:
-            m.d.comb += [sink.p.beat.last.eq(last), sink.p.user.eq(now)]
-            beats = source
-        else:
-            m.submodules.emit = emit = Emit(self._bus, count=items * bits // self._bus)
-            wiring.connect(m, source, emit.i)
-            final = Signal(reset_less=True)
-            with m.If(moved):
-                m.d.sync += final.eq(last)
-            m.d.comb += [sink.p.beat.last.eq(final & emit.last), sink.p.user.eq(user)]
-            beats = emit.o
+        # A word that takes several beats stays where it is until its last one.
+        part, whole = counter(m, max(1, items * bits // self._bus),
+                              en=source.valid & sink.ready, name="part")
         m.d.comb += [
-            sink.p.beat.data.eq(beats.payload),
+            sink.p.beat.data.eq(source.payload.word_select(part, self._bus)
+                                if self._bus < items * bits else source.payload),
             sink.p.beat.keep.eq((1 << (self._bus // 8)) - 1),
-            sink.valid.eq(beats.valid),
-            beats.ready.eq(sink.ready),
+            sink.p.beat.last.eq(last & whole),
+            sink.p.user.eq(now),
+            sink.valid.eq(source.valid),
+            source.ready.eq(sink.ready & whole),
         ]
 
     def _whole(self, m, head, bits, sink):

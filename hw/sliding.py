@@ -22,8 +22,7 @@ class SlidingWindow(wiring.Component):
     in with the last word of a window. Latency 1 from the last pixel of a window; a word per cycle,
     and a cycle for every step that completes no window.
 
-    ``i.ready`` depends on ``o.ready``, since the next pixel comes in as the last word leaves: where
-    that path is too long, a skid buffer precedes it.
+    ``i.ready`` depends on ``o.ready``, since the next pixel comes in as the last word leaves.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pipeline import counter, delay, reduce_tree
+from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan.latency import tree_latency
 
 __all__ = ["HardVote", "Voter", "decision_layout"]
@@ -170,8 +171,7 @@ class Voter(wiring.Component):
         # Accumulate over the rounds.
         if rounds > 1:
             first = delay(m, turn == 0, added, name="first")[-1]
-            word = delay(m, word, added, name="beat")[-1]
-            sums = self._accumulate(m, sums, word, first, valid)
+            sums = self._accumulate(m, sums, delay(m, word, added, name="beat")[-2:], first, valid)
         totals = [delay(m, total, 1, name=f"total{lane}")[-1]
                   for lane, total in enumerate(sums)]
         counted = delay(m, valid & final, 1 + tree_latency(lanes), name="counted", init=0)
@@ -216,8 +216,9 @@ class Voter(wiring.Component):
         with m.If(valid):
             m.d.sync += block.eq(Cat(block, word)[len(word):])
 
-    def _accumulate(self, m, sums, word, first, en):
-        """``sums`` and, but in the first round, those of the same ``word`` in the rounds before."""
+    def _accumulate(self, m, sums, words_at, first, en):
+        """``sums`` and, but in the first round, those of the same word in the rounds before;
+        ``words_at`` are the positions of the next word and of this one."""
         size, words = self._total_bits, self._classes // self._lanes
         before, after = Signal(self._lanes * size), Signal(self._lanes * size)
         totals = [(Mux(first, 0, before.word_select(lane, size)) + value)[:size].as_signed()
@@ -229,12 +230,14 @@ class Voter(wiring.Component):
             with m.If(en):
                 m.d.sync += partial.eq(after)
             return totals
-        m.submodules.partial = mem = memory.Memory(shape=after.shape(), depth=words, init=[])
-        write, read = mem.write_port(), mem.read_port(domain="comb")
+        # What is read is never what is being written: that is the word before it.
+        m.submodules.partial = mem = memory.Memory(
+            shape=after.shape(), depth=words, init=[], attrs=buffer_attrs(words, len(after)))
+        write, read = mem.write_port(), mem.read_port()
         m.d.comb += [
-            read.addr.eq(word),
+            read.addr.eq(words_at[0]),
             before.eq(read.data),
-            write.addr.eq(word),
+            write.addr.eq(words_at[1]),
             write.data.eq(after),
             write.en.eq(en),
         ]

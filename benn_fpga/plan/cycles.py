@@ -381,7 +381,7 @@ class Flow:
                 return self._voted(node, i)
             case nodes.AnswerPort():
                 return self._answered(node, i)
-            case nodes.Ring() | nodes.Front() | nodes.Gate() | nodes.HardVote():
+            case nodes.Ring() | nodes.Front() | nodes.Gate() | nodes.Serial() | nodes.HardVote():
                 return i  # followed with the unit, or with the voter
         raise TypeError(f"{node.name}: {type(node).__name__} has no process")
 
@@ -409,7 +409,7 @@ class Flow:
         """The answers to the scores of ``i``."""
         answers = next(queue for queue in self._timed_queues() if queue.reads == (voter.name,))
         o = self.queues[answers.name].i
-        self._run(processes.reduced(i, o, voter.rounds * voter.i.words,
+        self._run(processes.reduced(i, o, voter.rounds * self._plan.units[-1].o.words,
                                     sum(node.latency for node in self._plan.votes)), i, o)
         return o
 
@@ -425,12 +425,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Supply:
-    """What brings words to a unit: a :class:`Gear` that turns so often in a frame, and whether a
-    skid buffer stands behind it."""
+    """What brings words to a unit: a :class:`Gear` that turns so often in a frame."""
 
     gear: Gear
     turns: int
-    skid: bool = False
 
     @property
     def words(self) -> int:
@@ -446,8 +444,7 @@ def supplies(plan: Draft) -> list[Supply | None]:
         converter, front = plan.converter(unit), plan.front(unit)
         kept = plan.rounds > 1 and unit is plan.units[0] and any(
             isinstance(node, nodes.Ring) for node in front)
-        skid = any(isinstance(node, nodes.Skid) for node in front)
-        supplied.append(None if kept else Supply(converter.gear, converter.turns, skid))
+        supplied.append(None if kept else Supply(converter.gear, converter.turns))
     return supplied
 
 
@@ -487,9 +484,6 @@ def _alone(stage: Stage, supply: Supply) -> int:
     for process, sizes in processes.converters(supply.gear):
         i, before = Channel(), i
         run.append((process(before, i, sizes), [before, i]))
-    if supply.skid:
-        i, before = Channel(), i
-        run.append((processes.skid(before, i), [before, i]))
     run += [*_pixels(stage, [i], [o], _Room([]), 0), (processes.taken_at_once(o), [o])]
     processes.run(run)
     per_frame = stage.pixels_out * stage.words_out

@@ -103,7 +103,8 @@ def hard_latency(lanes: int, words: int) -> int:
     return tree_latency(lanes) + merge + hold + words - 1
 
 
-def port_latency(word_bits: int, bus: int) -> int:
-    """Cycles from an answer to its first beat, if words of so many bits leave over the bus."""
-    emit, skid = int(word_bits != bus), 1
+def port_latency(beats: int) -> int:
+    """Cycles from an answer to its first beat; its record is put into a register whole, and leaves
+    in so many beats, or 0 if it is sent from where it is."""
+    emit, skid = int(beats > 1), 1
     return emit + skid

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["ANSWERS", "BUFFER", "ENCODER", "GATE", "GEAR", "GUARD", "HARD", "PORT", "QUEUE", "SKID",
-           "TILES", "TOTALS", "VOTER", "WINDOW", "before", "engine", "layer_of", "unit"]
+__all__ = ["ANSWERS", "BUFFER", "ENCODER", "GATE", "GEAR", "GUARD", "HARD", "PORT", "QUEUE",
+           "SERIAL", "SKID", "TILES", "TOTALS", "VOTER", "WINDOW", "before", "engine", "layer_of",
+           "unit"]
 
-# Those that are there once; SKID is the one at the bus.
-SKID, GUARD, ENCODER = "skid", "guard", "encoder"
-HARD, VOTER, ANSWERS, TOTALS, PORT = "hard", "voter", "answers", "totals", "port"
+# Those that are there once.
+GUARD, ENCODER, SKID = "guard", "encoder", "skid"
+SERIAL, HARD, VOTER = "serial", "hard", "voter"
+ANSWERS, TOTALS, PORT = "answers", "totals", "port"
 
-# Those that lead to a layer, SKID among them: a name is one of these with the number of the layer.
+# Those that lead to a layer: a name is one of these with the number of the layer.
 GEAR, BUFFER, TILES, WINDOW, GATE, QUEUE = "gear", "buffer", "tiles", "window", "gate", "queue"
 
 _UNIT = "layer"

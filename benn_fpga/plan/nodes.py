@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from benn_fpga.plan.stages import Stage
 
 __all__ = ["AnswerPort", "Converter", "Encoder", "Front", "Gate", "Guard", "HardVote",
-           "LineBuffer", "Marks", "Memory", "Node", "Queue", "Ring", "Skid", "SlidingWindow",
-           "Stream", "Tiles", "TotalsQueue", "Unit", "Voter"]
+           "LineBuffer", "Marks", "Memory", "Node", "Queue", "Ring", "Serial", "Skid",
+           "SlidingWindow", "Stream", "Tiles", "TotalsQueue", "Unit", "Voter"]
 
 
 class Marks(Enum):
@@ -160,7 +160,7 @@ class Guard(Node):
 
     @property
     def memories(self) -> dict[str, Memory]:
-        return {"errors": Memory(_known(self, self.depth) - 1, 1)}  # and a register behind it
+        return {"errors": Memory(_known(self, self.depth), 1)}
 
 
 @dataclass(frozen=True)
@@ -373,6 +373,21 @@ class Queue(Node):
 
 
 @dataclass(frozen=True)
+class Serial(Node):
+    """Turns a word into several narrower ones. It never makes the one before it wait: that gives
+    words at least so many cycles apart."""
+
+    @property
+    def register_bits(self) -> int:
+        return self.i.bits
+
+    @property
+    def latency(self) -> int:
+        """To the last of them."""
+        return self.i.lanes // self.o.lanes
+
+
+@dataclass(frozen=True)
 class HardVote(Node):
     """Scores to the vote of each member."""
 
@@ -444,17 +459,22 @@ class AnswerPort(Node):
 
     @property
     def head_beats(self) -> int:
-        """Beats of the decision before those with which it is taken."""
-        return max(0, self.heads - 1) * max(1, self.word_bits // self.o.bits)
+        """Beats of the decision before the one with which it is taken."""
+        return max(0, self.heads * max(1, self.word_bits // self.o.bits) - 1)
+
+    @property
+    def _beats_at_once(self) -> int:
+        """Of a record that is sent whole; 0 if it is sent word by word."""
+        return 0 if self.heads else self.o.words
 
     @property
     def latency(self) -> int:
-        return latency.port_latency(self.word_bits, self.o.bits)
+        return latency.port_latency(self._beats_at_once)
 
     @property
     def register_bits(self) -> int:
-        """Of a word that takes several beats, of totals that take several words, and the buffer."""
+        """Of a record that is sent whole, of totals that take several words, and the buffer."""
         words = self.o.words * self.o.bits // self.word_bits - self.heads
-        return (self.word_bits * (self.word_bits != self.o.bits)
+        return (self.word_bits * (self._beats_at_once > 1)
                 + self.totals.bits * (self.heads > 0 and words > self.totals.words)
                 + 2 * self.o.bits)

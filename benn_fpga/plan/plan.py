@@ -2,9 +2,9 @@
 
 ::
 
-    skid -> guard -> encoder -> gear0 -> [buffer0 or skid0] -> [tiles0] -> [window0] -> gate0 ->
+    guard -> encoder -> skid -> gear0 -> [buffer0] -> [tiles0] -> [window0] -> gate0 ->
         layer0 -> queue1 -> gear1 -> [buffer1] -> [tiles1] -> [window1] -> gate1 -> layer1 -> ...
-                                                     -> [hard] -> voter -> answers -> port
+                                         -> [serial] -> [hard] -> voter -> answers -> port
 
 Nobody stops: before a unit starts what becomes a block in the queue behind it, its gate reserves
 the place. All engines do the same in the same cycles, so one stream carries the words of all of
@@ -37,6 +37,7 @@ from benn_fpga.plan.nodes import (
     Node,
     Queue,
     Ring,
+    Serial,
     Skid,
     Stream,
     TotalsQueue,
@@ -213,20 +214,17 @@ class _Drafter:
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
             marks=Marks.NONE)
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
-        self._add(Skid(names.SKID, (), bus, bus))
-        self._add(Guard(names.GUARD, (names.SKID,), bus, beat, encoder.values, None))
+        self._add(Guard(names.GUARD, (), bus, beat, encoder.values, None))
         self._add(Encoder(names.ENCODER, (names.GUARD,), beat, encoded, len(thresholds),
                           lanes * encoder.levels * (encoder.bits + 1)))
+        # What follows may wait for room in a queue. Its ready ends here, far from the bus.
+        self._add(Skid(names.SKID, (names.ENCODER,), encoded, encoded))
         node: Node = self._add(Converter(
-            names.before(names.GEAR, 0), (names.ENCODER,), encoded,
+            names.before(names.GEAR, 0), (names.SKID,), encoded,
             self._words(first, encoder.element_bits, 1), encoder.outputs))
         replays = self._rounds * (first.words_out if first.layer.reads_frames else 1)
         if replays > 1:
             node = self._ring(node, first, 0, replays)
-        # The ready of a gate depends on the room in a queue. It must not go on through converter,
-        # encoder and guard to the bus. Behind the first layer a queue ends it.
-        elif not any(kind.cuts_ready for kind in first.front):
-            node = self._add(Skid(names.before(names.SKID, 0), (node.name,), node.o, node.o))
         self._leads[0, 0] = node
 
     def _words(self, stage: Stage, element_bits: int, ways: int) -> Stream:
@@ -291,8 +289,18 @@ class _Drafter:
             yield key, memories.signed_bits(
                 [member.layers[n][key].tolist() for member in self._model.members])
 
+    def _serial(self, votes: Node, apart: int) -> Node:
+        """``votes``, whose words are so many cycles apart, in words as narrow as that allows: all
+        that follows is as wide as they are."""
+        lanes = votes.o.lanes
+        fewest = next(n for n in range(1, lanes + 1) if lanes % n == 0 and lanes // n <= apart)
+        if fewest == lanes:
+            return votes
+        o = replace(votes.o, words=votes.o.words * (lanes // fewest), lanes=fewest)
+        return self._add(Serial(names.SERIAL, (votes.name,), votes.o, o))
+
     def _vote(self) -> None:
-        model, votes = self._model, self._nodes[-1]
+        model, votes = self._model, self._serial(self._nodes[-1], self._stages[-1].reads_per_word)
         if model.vote == "hard":
             votes = self._add(HardVote(names.HARD, (votes.name,), votes.o,
                                        replace(votes.o, element_bits=1)))

@@ -19,7 +19,7 @@ from benn_fpga import devices
 from benn_fpga.errors import BennError, warn
 from benn_fpga.output import alone, check_folder, new_folder, write_atomically
 from benn_fpga.plan.manifest import TOP
-from benn_fpga.synthesis import floorplan, modules, netlist, script, timing, toolchain
+from benn_fpga.synthesis import floorplan, modules, netlist, registers, script, timing, toolchain
 from benn_fpga.synthesis.harness import around
 from benn_fpga.synthesis.places import Places
 from benn_fpga.synthesis.toolchain import ToolFailed
@@ -204,13 +204,31 @@ class _Work:
         with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, found):
             text = self._design.verilog.read_text()
             (work / "design.v").write_text(modules.bordered(text, TOP, self._places))
-            (work / "run.ys").write_text(script.script(family, tool, work))
-            # Without -q, what goes to stdout may lack its end.
-            tool.run(["-q", "-l", "whole.log", "-s", "run.ys"], work, self._log(_YOSYS),
-                     work / "whole.log")
-            found |= self._counted(work / _NETLIST)
+            for spend in (True, False) if family.spends_blocks else (False,):
+                (work / "run.ys").write_text(script.script(family, tool, work, spend))
+                # Without -q, what goes to stdout may lack its end.
+                tool.run(["-q", "-l", "whole.log", "-s", "run.ys"], work, self._log(_YOSYS),
+                         work / "whole.log")
+                self._use_registers(tool, work)
+                counted = self._counted(work / _NETLIST)
+                if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
+                    break
+            found |= counted
             for name in (_NETLIST, _VERILOG):
                 os.replace(work / name, self._place / name)
+
+    def _use_registers(self, tool, work):
+        """Write the netlist anew, with registers moved into block RAMs, if there are any."""
+        if not self._device.family.outputs:
+            return
+        with self._readable(_YOSYS):
+            whole = json.loads((work / _NETLIST).read_bytes())
+            moved = registers.absorb(whole["modules"][TOP], self._device.family)
+        if moved:
+            (work / _NETLIST).write_text(json.dumps(whole))
+            (work / "run.ys").write_text(script.VERILOG)
+            tool.run(["-q", "-s", "run.ys"], work, self._log("registers"))
+            self._log("registers").unlink()
 
     def _counted(self, path):
         with self._readable(_YOSYS):
@@ -235,7 +253,7 @@ class _Work:
             self._write()
             with self._step("models", key, f"models of {self._device.name}") as (work, _):
                 shutil.copy(self._place / _VERILOG, work)
-                (work / "run.ys").write_text(script.simulation(self._device.family))
+                (work / "run.ys").write_text(script.simulation(self._device.family, work))
                 tool.run(["-q", "-s", "run.ys"], work, self._log("models"))
                 with self._readable("models"):
                     os.replace(work / _MODEL, path)
@@ -345,7 +363,7 @@ def _key(*parts):
     """Hash of ``parts`` and of the code that makes results of them."""
     found = hashlib.sha256("\n".join(map(str, parts)).encode())
     for source in (*sorted(Path(__file__).parent.glob("*.*")), Path(devices.__file__)):
-        if source.suffix in (".py", ".txt"):
+        if source.suffix in (".py", ".txt", ".v"):
             found.update(source.read_bytes())
     found.update(metadata.version("benn_fpga").encode())
     return found.hexdigest()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benn_fpga.plan.manifest import TOP
 
-__all__ = ["fast_blocks", "script", "simulation"]
+__all__ = ["VERILOG", "fast_blocks", "script", "simulation"]
 
 _GENERIC = Path(__file__).with_name("generic.txt")
 _BLOCKS = "blocks.v"
@@ -37,11 +37,20 @@ write_verilog -noattr netlist.v
 write_json netlist.json
 """
 
+# A netlist that was changed, without what nothing is connected to any more, in both files.
+VERILOG = """\
+read_json netlist.json
+opt_clean
+write_verilog -noattr netlist.v
+write_json netlist.json
+"""
 
-def script(family, tool, work):
+
+def script(family, tool, work, spend=False):
     """The commands for the file design.v in the folder ``work``, which gets what else they read.
 
-    ``tool`` is the Yosys that will run them.
+    ``tool`` is the Yosys that will run them. With ``spend`` block RAMs are used for small memories
+    too, if the family has no other place for them than registers.
     """
     command = f"{family.command} -top {TOP}"
     if family.command == "generic":
@@ -51,17 +60,24 @@ def script(family, tool, work):
         libraries = " ".join(f"-lib +/{name}" for name in family.memories[0])
         steps = (f"{command} -run begin:map_ram\nmemory_libmap {libraries}\n"
                  f"techmap -map {_BLOCKS}\n{command} -run map_ram:\n")
+    elif spend and family.spends_blocks:
+        steps = f"{command} -run begin:map_ram\n{family.spends_blocks}\n{command} -run map_ram:\n"
     else:
         steps = f"{command}\n"
     return f"read_verilog design.v\n{steps}{_END}"
 
 
-def simulation(family):
-    """The commands that make of netlist.v a Verilog without cells of the family, by their models.
+def simulation(family, work):
+    """The commands that make of netlist.v, in the folder ``work``, a Verilog without cells of the
+    family, by their models.
 
     Of a library only what is used is read; some of Yosys name a cell twice.
     """
-    models = "\n".join(f"read_verilog -defer -nooverwrite {name}" for name in family.models)
+    names = family.models
+    if family.own_models:
+        shutil.copy(Path(__file__).with_name(family.own_models), work)
+        names = (family.own_models, *names)
+    models = "\n".join(f"read_verilog -defer -nooverwrite {name}" for name in names)
     return f"""\
 read_verilog netlist.v
 {models}

@@ -46,7 +46,7 @@ def test_rows_in_the_middle_take_as_long_as_each_other(kernel, words, stride, he
     stage = Stage(0, layer, Fold(4 // words, 1))
     emit = data.draw(st.sampled_from([n for n in (1, 2, 4) if n <= words]))
     supply = cycles.Supply(cycles.Gear(data.draw(st.integers(1, 4)), emit, words // emit),
-                           stage.pixels_in, data.draw(st.booleans()))
+                           stage.pixels_in)
     taken = alone(stage, supply)
     assert taken == cycles._alone(stage, supply)
     assert taken >= stage.reads * stage.pixels_out
@@ -58,8 +58,7 @@ def test_rows_of_a_window_of_registers_take_as_long_as_each_other(kernel, words,
     padding, width = data.draw(st.integers(0, kernel - 1)), data.draw(st.sampled_from([1, 5]))
     layer = Conv((height, width, 2), (kernel, 1 + padding), stride, padding, outputs=words)
     stage = Stage(0, layer, Fold(1, data.draw(st.sampled_from(layer.wide_simds))))
-    supply = cycles.Supply(cycles.Gear(data.draw(st.integers(1, 4)), 1, 1), stage.pixels_in,
-                           data.draw(st.booleans()))
+    supply = cycles.Supply(cycles.Gear(data.draw(st.integers(1, 4)), 1, 1), stage.pixels_in)
     assert alone(stage, supply) == cycles._alone(stage, supply)
 
 
@@ -89,13 +88,13 @@ def test_a_stage_is_known_by_its_fold():
     assert alone(replace(wide, n=3)) == alone(wide)
 
 
-def words_before_output(node):
+def words_before_output(design, node):
     """Words that must come to a node, and to what is followed with it, before the first leaves;
     and the cycles that it needs to read them once they are there."""
     if isinstance(node, nodes.Converter):
         return node.gear.sizes[0][0], 0
     if isinstance(node, nodes.Voter):
-        return node.rounds * node.i.words, 0
+        return node.rounds * design.units[-1].o.words, 0
     if isinstance(node, nodes.AnswerPort):
         return 1, -node.head_beats  # a decision is taken with its last beat
     if not isinstance(node, nodes.Unit):
@@ -131,7 +130,7 @@ def test_processes_take_as_long_as_nodes_say(name):
             design.votes[:-1] if node is design.voter else []
         together = [before for before in front
                     if flow._offers[before.name] is flow._offers[before.reads[0]]]
-        words, reading = words_before_output(node)
+        words, reading = words_before_output(design, node)
         latency = sum(part.latency for part in (*together, node))
         assert o.offered[0] - i.taken[words - 1] == reading + latency, node.name
 

@@ -60,9 +60,9 @@ def test_registers_that_hold_words():
     """Bits: skids two words, converters what they collect and emit, windows their taps."""
     design = plan(*draw.registers(1))
     assert {node.name: node.register_bits for node in design.nodes if node.register_bits} == {
-        "skid": 2 * 16, "encoder": 2 * 3, "gear0": 2 * 3, "skid0": 2 * 3, "window0": 9 * 3,
+        "encoder": 2 * 3, "skid": 2 * 2 * 3, "gear0": 2 * 3, "window0": 9 * 3,
         "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2, "gear3": 8,
-        "port": 32 + 24 + 2 * 16}
+        "serial": 21, "port": 2 * 16}
 
 
 @pytest.mark.parametrize("n", [0, 7, 12])

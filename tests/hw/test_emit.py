@@ -130,7 +130,9 @@ def test_memories_are_filled_in_pieces():
     assert text.count("initial begin") == len(blocks)
     assert max(block.count("\n") for block in blocks) == 256
     places = re.findall(r"^    memory\[(\d+)\] = ", "".join(blocks), re.MULTILINE)
-    queues = [queue.memories["memory"].words for queue in plan(model, shape).all(nodes.Queue)]
+    design = plan(model, shape)
+    queues = [memory.words for node in (design.guard, *design.all(nodes.Queue))
+              for memory in node.memories.values()]
     sizes = (2400, 4, 20, 5, 1200, 8, *queues)  # weights and tables, two frames of inputs
     assert sorted(map(int, places)) == sorted(n for size in sizes for n in range(size))
 
@@ -138,7 +140,7 @@ def test_memories_are_filled_in_pieces():
 def planned_memories(model, shape):
     """(Words, bits) of every memory of a plan that is one, by its path; a single word is none, but
     in a queue."""
-    inner = {"memory": "memory", "partials": "memory", "errors": "errors.storage",
+    inner = {"memory": "memory", "partials": "memory", "errors": "errors.memory",
              "partial": "partial"}
     for node in plan(model, shape).nodes:
         has_engines = isinstance(node, nodes.Unit) and isinstance(node.stage.layer, (Conv, Dense))
@@ -176,16 +178,16 @@ def test_engines_share_all_but_weights(name):
 
 # A refactor leaves these as they are; a change of the design or of Amaranth updates them.
 PARTS = {
-    "dense": "a83a814e0e2860277a7d40c3f20db60b505384f780e3ae5c2995c913f5f7f5f9",
-    "residual": "7b94a90e2a613af9969cd85c279a48d2898374d9be54816eb1117616c9aab403",
-    "pools": "eb257941fc5244b28ce2145fdf2fc902f24a316176465503859c4249245a423e",
-    "registers": "145a2baa3af75e1c45afe7d23e2fef642bbe1526f55e999b15fd398eeb130407",
-    "skid": "df57fd5a6be557e7b2e53ebb256b77cca3285eca478cc37ef3bbc3afed87620d",
-    "tiled": "1e0d9e529da601b25bc3c28424d7aef858db2b6710fe39ea9587bada77047796",
+    "dense": "3331ddd3ce49429365ffa42af384805b5b51804178b60fa9859f0525e8e41d8e",
+    "residual": "1cdc3d78809b5bc3861d208c5be3d4579b52f1be58519be302beaba86641ce59",
+    "pools": "7b237227d2b8cc65184ab907f0a46acd1ff7b6d2b5d9e3f61a6eed0d62117244",
+    "registers": "c8b91032ac2b7e04cf075a0d7a614d96b062ba5b13e097cf5d6a8fd6e5c34367",
+    "direct": "df5fc759f3b9d49d4f34a23f46233f1cd3ae9ca686ac557b3c9f549cb6cfd755",
+    "tiled": "105a530205ebc9b8c621f7274cdab5016bed6c5b869c9d132af957f3910e6e8a",
 }
 HASHES = {
-    "tfc": "1cad660dd3d28348a3fa8cda2b11fbb26445d173fc6d25c5cffb3e285f757f11",
-    "sfc": "fb3675b1c97d655cbe036c7bdd094980c67f3a26ce20a8916999a38eeb03fc0f",
+    "tfc": "af526d68d00f9d1cd54212bad1010d1fbf69def7254f09bfed998e127c171896",
+    "sfc": "2b17548c51329745d2e8c26927e97b6ceb3b7ae4a5d2968299250474cb970041",
 }
 
 

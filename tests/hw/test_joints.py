@@ -9,7 +9,16 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 import rtl
-from benn_fpga.hw.joints import Collect, Emit, Gate, Gearbox, Queue, ReplayBuffer, SkidBuffer
+from benn_fpga.hw.joints import (
+    Collect,
+    Emit,
+    Gate,
+    Gearbox,
+    Queue,
+    ReplayBuffer,
+    Serial,
+    SkidBuffer,
+)
 from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan import processes
@@ -263,6 +272,29 @@ def test_gearbox(i, o, frame, bits, idle, stall):
         assert cycles[-1] - cycles[-1 - frame // o] == gear(i, o, frame).cycles
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_serial(count):
+    """Blocks come as close as they may, and further apart."""
+    sent = words(4 * count, 6)
+    dut, got = Serial(4, count=count), []
+    at = [0, count, 2 * count, 4 * count, 5 * count + 1, 7 * count]
+
+    async def bench(ctx):
+        for cycle in range(at[-1] + count + 3):
+            ctx.set(dut.i.valid, cycle in at)
+            ctx.set(dut.i.payload, sent[at.index(cycle)] if cycle in at else 0)
+            if ctx.get(dut.o.valid):
+                got.append((cycle, ctx.get(dut.o.payload)))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert got == [(start + 1 + n, block >> 4 * n & 15)
+                   for start, block in zip(at, sent, strict=True) for n in range(count)]
+
+
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: ReplayBuffer(4, words=2, replays=1, ahead=1), "Ahead must be 0 or 2, not 1"),
     (lambda: Queue(4, count=1, depth=0), "Depth must be a positive integer, not 0"),
@@ -270,6 +302,7 @@ def test_gearbox(i, o, frame, bits, idle, stall):
     (lambda: ReplayBuffer(4, words=0, replays=1), "Words must be a positive integer, not 0"),
     (lambda: Gearbox(4, 3, frame=8), "Word of 3 elements must divide the frame of 8"),
     (lambda: Emit(0, count=2), "Width must be a positive integer, not 0"),
+    (lambda: Serial(4, count=1), "Count must be at least 2, not 1"),
 ])
 def test_wrong_parameters(make, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

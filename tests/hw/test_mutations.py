@@ -126,7 +126,7 @@ FAULTS = {
         'm.next = "DROP"', "pass"),
     "flag for which there is no room": (
         "test_frame.py::test_frames_wait_for_room_in_the_queue", "benn_fpga.hw.frame",
-        "source & (~final | errors.w_rdy)", "source"),
+        "may.eq(~final | errors.room)", "may.eq(1)"),
     "answer left over from before a reset": (
         "test_vote.py::test_reset", "benn_fpga.hw.vote",
         '2, name="done", init=0)', '2, name="done")'),
@@ -214,17 +214,27 @@ FAULTS = {
         "        now = max(now + 1, last - 1)\n        if comes:"),
     "ready of a pool that goes on to the bus": (
         "test_queues.py::test_room_in_queues_is_not_asked_for_at_the_bus[tiled]",
-        "benn_fpga.plan.plan", "if not any(kind.cuts_ready for", "if not all(True for"),
+        "benn_fpga.hw.joints", "[self.i.ready.eq(~full),",
+        "[self.i.ready.eq(~self.o.valid | self.o.ready),"),
     "field of an answer in the place of another": (
         "test_port.py::test_fields_are_filled_by_name", "benn_fpga.hw.port",
         '"flags": flags,\n                  "margin": self.i.payload.margin}',
         '"margin": flags,\n                  "flags": self.i.payload.margin}'),
     "place in a queue that is not reserved": (
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
-        "free - self.take + (get & whole)", "free + (get & whole)"),
+        'goes=self.take, name="free"', 'goes=0, name="free"'),
     "place that is free before its block has left": (
         "test_joints.py::test_what_has_a_place_never_waits[4-2-0-3-0]", "benn_fpga.hw.joints",
-        "free - self.take + (get & whole)", "free - self.take + get"),
+        "comes=get & whole", "comes=get"),
+    "word that is sent twice": (
+        "test_joints.py::test_serial[3]", "benn_fpga.hw.joints",
+        "block >> self._width", "Cat(block[:self._width], block[:-self._width])"),
+    "word of an answer that leaves before its last beat": (
+        "test_port.py::test_records[6-8-1-0-0]", "benn_fpga.hw.port",
+        "source.ready.eq(sink.ready & whole)", "source.ready.eq(sink.ready)"),
+    "sum so far of another class": (
+        "test_vote.py::test_soft_vote", "benn_fpga.hw.vote",
+        "read.addr.eq(words_at[0])", "read.addr.eq(words_at[1])"),
     "gate that does not wait": (
         "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
         "may.eq(~starts | self.room)", "may.eq(1)"),

@@ -65,10 +65,10 @@ def test_records(classes, bus, block, idle, stall):
     fields, beats = rtl_answers(classes, bus, block, [0, 1, 1, 0, 1, 0], idle=idle, stall=stall)
     assert fields["flags"].tolist() == [0, 1, 1, 0, 1, 0]
     if not idle and not stall:
-        word, _ = word_bits(classes, bus)
+        whole = not word_bits(classes, bus)[1]
         settled = [beat.cycle for beat in beats[len(beats) // 2:]]
         assert settled == list(range(settled[0], settled[0] + len(settled)))
-        assert beats[0].cycle == port_latency(word, bus)
+        assert beats[0].cycle == port_latency(whole * answer_beats(classes, bus))
 
 
 @pytest.mark.parametrize(("bus", "block"), [(64, 3), (24, 2), (64, 4)])

@@ -88,7 +88,7 @@ def test_residual():
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_window_of_registers(members):
-    """Behind a skid, or behind the ring that repeats frames for rounds."""
+    """Behind the width converter, or behind the ring that repeats frames for rounds."""
     check_paced(*draw.registers(members))
 
 
@@ -97,13 +97,13 @@ def test_first_layer_that_keeps_no_pixels(first):
     check_paced(*draw.straight(first))
 
 
-@pytest.mark.parametrize("name", ["skid", "registers", "pools", "residual", *draw.STRAIGHT])
+@pytest.mark.parametrize("name", ["direct", "registers", "pools", "residual", *draw.STRAIGHT])
 def test_room_in_queues_is_not_asked_for_at_the_bus(name):
-    """Whether the width converter of the first layer can go on does not depend on the queues of
-    engines in the same cycle."""
+    """Whether the encoder can go on does not depend on the queues in the same cycle."""
     (model, folding), m = designs.case(name), Module()
     design, contents = plan(model, folding), contents_of(model, folding)
-    way = design.front(design.units[0])
+    unit = design.units[0]
+    way = [design["skid"], design.converter(unit), *design.front(unit)]
     parts = {node.name: component(node, contents) for node in way}
     for node in way:
         m.submodules[node.name] = parts[node.name]

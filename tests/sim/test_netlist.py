@@ -47,14 +47,14 @@ def test_every_family(made, device, name):
 
 
 @pytest.mark.verify
-def test_weights_in_block_ram(tmp_path):
-    """In those of iCE40, which have a model."""
+@pytest.mark.parametrize("device", ["ice40-up5k", "ecp5-12k"])
+def test_weights_in_block_ram(tmp_path, device):
     model = draw.random_model(np.random.default_rng(0), members=3, shape=(64,), hidden=(32,),
                               classes=10)
     design = api.generate(model, tmp_path / "d", parallel=1, bus=8, lanes=80, frames=0,
                           progress=False)
-    assert api.synth(design, "ice40-up5k", progress=False).bram
-    simulate(design, "ice40-up5k").check()
+    assert api.synth(design, device, progress=False).bram
+    simulate(design, device).check()
 
 
 def test_a_netlist_has_no_layers(made):

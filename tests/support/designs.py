@@ -35,11 +35,11 @@ CASES = {
     "pools": draw.pools(),
     "registers": draw.registers(),
 }
-# With those that differ before the first unit alone, and that Verilator does not compile: a skid
-# before a window of registers, and before each first layer that keeps no pixels.
+# With those that differ before the first unit alone, and that Verilator does not compile: a
+# width converter before a window of registers, and before each first layer that keeps no pixels.
 ALL = {
     **CASES,
-    "skid": draw.registers(1),
+    "direct": draw.registers(1),
     **{first: draw.straight(first) for first in draw.STRAIGHT},
 }
 

@@ -1,0 +1,86 @@
+"""Registers behind block RAMs moved into them.
+
+Block RAMs have registers at their outputs, which cost nothing and are much faster than the way to
+one elsewhere. Yosys does not use them; what the generator writes behind each memory of weights is
+one (hw/rom.py): it always moves and is never reset.
+"""
+
+__all__ = ["absorb"]
+
+
+def absorb(module, family):
+    """Use the registers at outputs of block RAMs for flip-flops behind them, where all outputs that
+    anybody reads go to one; return how many flip-flops that saves.
+
+    ``module``, of a netlist as JSON, is changed in place.
+    """
+    if not family.outputs:
+        return 0
+    readers = _readers(module)
+    gone = set()
+    for cell in module["cells"].values():
+        left = set(cell["connections"])
+        for output in family.outputs.get(cell["type"], ()):
+            if any(int(cell["parameters"][name], 2) != number
+                   for name, number in output.when.items()):
+                continue
+            ports = sorted(port for port in left if _is_of(output, port))
+            left -= set(ports)  # a register for all of them is instead of one for each half
+            taken = _behind(module, family, cell, output, ports, readers)
+            if taken:
+                for port in ports:
+                    cell["connections"][port] = [
+                        module["cells"][taken[bit]]["connections"][family.plain[1][2]][0]
+                        if bit in taken else bit for bit in cell["connections"][port]]
+                cell["parameters"].update(output.settings)
+                for port in output.ties:
+                    cell["connections"][port] = ["1"]
+                gone |= set(taken.values())
+    for name in gone:
+        del module["cells"][name]
+    return len(gone)
+
+
+def _is_of(output, port):
+    return any(port == name or (name.endswith("*") and port.startswith(name[:-1])
+               and port[len(name) - 1:].isdigit()) for name in output.ports)
+
+
+def _readers(module):
+    """(cell, port) of all that read a bit, by bit; (None, None) for a port of the design."""
+    found = {}
+    for name, cell in module["cells"].items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"].get(port) != "output":
+                for bit in bits:
+                    found.setdefault(bit, []).append((name, port))
+    for port in module["ports"].values():
+        for bit in port["bits"]:
+            found.setdefault(bit, []).append((None, None))
+    return found
+
+
+def _behind(module, family, cell, output, ports, readers):
+    """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
+    can be moved."""
+    kind, (clock, i, _), constants = family.plain
+    found = {}
+    for bit in (bit for port in ports for bit in cell["connections"][port]):
+        if not readers.get(bit):
+            continue
+        if len(readers[bit]) > 1:
+            return {}
+        name, port = readers[bit][0]
+        behind = None if name is None else module["cells"][name]
+        if behind is None or port != i or behind["type"] != kind or \
+                behind["connections"][clock] != cell["connections"][output.clock] or \
+                any(behind["connections"].get(other, [value]) != [value]
+                    for other, value in constants.items()) or not _starts_at_zero(behind):
+            return {}
+        found[bit] = name
+    return found
+
+
+def _starts_at_zero(flop):
+    return flop["parameters"].get("REGSET", "RESET") == "RESET" and \
+        "1" not in flop["parameters"].get("INIT", "0")
