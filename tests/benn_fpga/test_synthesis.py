@@ -17,7 +17,16 @@ import designs
 from benn_fpga import api, cli, devices
 from benn_fpga.errors import BennError
 from benn_fpga.plan.manifest import describe
-from benn_fpga.synthesis import floorplan, harness, modules, netlist, registers, script, timing, toolchain
+from benn_fpga.synthesis import (
+    floorplan,
+    harness,
+    modules,
+    netlist,
+    registers,
+    script,
+    timing,
+    toolchain,
+)
 from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
