@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import banked, counter, delay
+from benn_fpga.hw.ram import block_attrs
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.plan import names
@@ -94,7 +95,7 @@ class MatrixVectorUnit(wiring.Component):
         valid = delay(m, asked, summed + 1, name="valid", init=0)
         first = delay(m, at == 0 if self._sf > 1 else C(1), summed, name="first")
         last = delay(m, last, summed + 1, name="last")
-        early = max(0, engines[0].table_stage - MEMORY_LATENCY)
+        early = engines[0].table_asked
         asks = (first if engines[0].starts_from_table else last)[early]
         row = self._banked(m, len(self._table[0]), en=valid[early] & asks, name="row")
         done = valid[-1] & last[-1]
@@ -143,7 +144,10 @@ class _Engine(wiring.Component):
         self._fold = fold
         self._output_bits = output_bits
         self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits)
-        self._table = Rom(table, width=fold.pe * layer.entry_bits(output_bits))
+        width = fold.pe * layer.entry_bits(output_bits)
+        # Adders follow it at once. From a block, which may be far away, a further register helps.
+        far = "ram_style" in block_attrs(len(table), width)
+        self._table = Rom(table, width=width, latency=MEMORY_LATENCY + far)
         super().__init__({
             "x": In(fold.simd * layer.input_bits),
             "word": In(self._weights.address.shape()),
@@ -168,11 +172,12 @@ class _Engine(wiring.Component):
         return 0 if self.starts_from_table else 1
 
     @property
-    def table_stage(self):
-        """Cycles from the address of a word's weights to when the table is needed."""
+    def table_asked(self):
+        """Cycles from the address of a word's weights to that of its entry of the table."""
         layer = self._layer
-        return self.weights_latency + self.compares + sum_latency(
+        needed = self.weights_latency + self.compares + sum_latency(
             self._fold.simd, layer.weight_bits, layer.input_bits)
+        return needed - self._table.latency
 
     def elaborate(self, platform):
         m = Module()
