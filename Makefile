@@ -6,10 +6,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick icarus verify coverage bench lint clean
+.PHONY: help setup demo test quick icarus verify coverage bench bench-hw lint clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
 setup: $(STAMP) ## make .venv and install everything into it
 
@@ -40,6 +40,9 @@ coverage: setup ## run all tests, and print which share of the lines they reach
 
 bench: setup ## measure generation and training speed
 	$(BIN)/python examples/bench.py
+
+bench-hw: setup ## synthesise designs, place and route them; an hour, what was done before is kept
+	$(BIN)/python examples/silicon.py
 
 lint: setup ## check style and types
 	$(BIN)/ruff check .

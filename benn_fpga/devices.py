@@ -86,6 +86,8 @@ class Family:
     placed : resources by the type of cells after placement, where that says more than the netlist
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
+    lut_steps : (label, commands, label) that ``command`` runs otherwise from the first label of its
+        own up to the second
     spends_blocks : command of Yosys that maps more memories to block RAMs than it would by itself
     outputs : registers of block RAMs that Yosys leaves unused, by type of cell; of those that a
         block has, the first
@@ -106,6 +108,7 @@ class Family:
     harness: Harness | None = None
     has_logic_cells: bool = False
     placed: Mapping[str, str] = field(default_factory=dict)
+    lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
     outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
     plain: tuple[str, tuple[str, str, str], Mapping[str, str]] | None = None
@@ -235,6 +238,17 @@ def _gowin(family: str) -> Family:
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
+# By itself Yosys weighs LUTs by their inputs, as if small ones could share a place. Here each is one.
+_XC7_LUTS = ("map_luts", """\
+opt_expr -mux_undef -noclkinv
+abc -lut 6
+clean
+xilinx_srl -fixed -minlen 3
+techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
+xilinx_dffopt
+opt_lut_ins -tech xilinx
+""", "finalize")
+
 _XC7 = Family(
     "7 series", "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -nodsp",
     {
@@ -250,9 +264,13 @@ _XC7 = Family(
         "DSP48E1": _DSP,
     },
     block="18k", models=("+/xilinx/cells_sim.v",),
-    outputs=dict.fromkeys(("RAMB18E1", "RAMB36E1"), (
+    outputs={name: (
+        Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
+               ("REGCEAREGCE",), {"READ_WIDTH_A": wide}),
         Output(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
-        Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))),
+        Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
+        for name, wide in (("RAMB18E1", 36), ("RAMB36E1", 72))},
+    lut_steps=_XC7_LUTS,
     plain=("FDRE", ("C", "D", "Q"), {"R": "0", "CE": "1"}))
 
 _GENERIC = Family(

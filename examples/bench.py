@@ -21,18 +21,24 @@ from benn_fpga.spec import Ensemble, Member
 from benn_fpga.sw import bench
 
 
-def random_model(net, members, seed=0):
-    """An ensemble for 28x28 images and 10 classes with random weights."""
+def random_model(net, members, shape=(28, 28, 1), encoder="threshold", seed=0):
+    """An ensemble for images and 10 classes, of random weights, thresholds and biases."""
     rng = np.random.default_rng(seed)
-    encoder = presets.encoder("threshold", (28, 28, 1), 8, 255)
+    encoder = presets.encoder(encoder, shape, 8, 255)
     layers = nets.build(net, encoder, 10)
     drawn = []
     for _ in range(members):
-        arrays = [{key: np.zeros(*array) for key, array in layer.arrays().items()}
-                  for layer in layers]
-        for layer, found in zip(layers, arrays, strict=True):
-            found["weights"] = bits.pack(rng.integers(0, 2, (layer.outputs, 1, layer.inputs),
-                                                      np.uint8))
+        arrays = []
+        for layer in layers:
+            found = {key: np.zeros(*array) for key, array in layer.arrays().items()}
+            if "weights" in found:
+                codes = rng.integers(0, 1 << layer.weight_bits, (layer.outputs, layer.inputs))
+                found["weights"] = bits.planes(codes, layer.weight_bits)
+            for key in {"thresholds", "bias"} & set(found):
+                spread = int(layer.inputs ** 0.5)
+                table = rng.integers(-spread, spread + 1, found[key].shape)
+                found[key] = np.sort(table, axis=-1).astype(found[key].dtype)
+            arrays.append(found)
         drawn.append(Member(tuple(arrays)))
     return Ensemble(encoder, layers, tuple(drawn))
 

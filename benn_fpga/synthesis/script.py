@@ -60,6 +60,9 @@ def script(family, tool, work, spend=False):
         libraries = " ".join(f"-lib +/{name}" for name in family.memories[0])
         steps = (f"{command} -run begin:map_ram\nmemory_libmap {libraries}\n"
                  f"techmap -map {_BLOCKS}\n{command} -run map_ram:\n")
+    elif family.lut_steps:
+        start, commands, end = family.lut_steps
+        steps = f"{command} -run begin:{start}\n{commands}{command} -run {end}:\n"
     elif spend and family.spends_blocks:
         steps = f"{command} -run begin:map_ram\n{family.spends_blocks}\n{command} -run map_ram:\n"
     else:

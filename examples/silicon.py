@@ -1,0 +1,195 @@
+"""What designs take of FPGAs, and how fast they are there: what `make bench-hw` prints.
+
+    python examples/silicon.py                   all of them, in about an hour
+    python examples/silicon.py small unit-ecp5   those
+
+Weights are random, which costs more than trained ones. What was synthesised before is taken from
+build/silicon; every case that was run is in docs/results/silicon.json. Exits with 1 if one misses
+its target.
+"""
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from bench import random_model
+from networks import FINN
+
+import benn_fpga
+from benn_fpga.cli import console
+from benn_fpga.cli.guard import guard
+from benn_fpga.errors import BennError
+from benn_fpga.hw import emit
+from benn_fpga.hw.assembly import component
+from benn_fpga.output import write_atomically
+from benn_fpga.plan.folding import fold_for_lanes
+from benn_fpga.plan.memories import Contents
+from benn_fpga.plan.plan import plan
+from benn_fpga.progress import bar
+from benn_fpga.spec import Fold, Folding
+from benn_fpga.synthesis import flow
+
+FOLDER = Path("build/silicon")
+RECORD = Path("docs/results/silicon.json")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A design on a device.
+
+    Members
+    -------
+    text : what it is
+    device : of benn_fpga.devices
+    make : returns a model and a folding
+    clock : MHz that placement aims at; None if it is not placed
+    most, least : targets, by the name of a figure
+    unit : the unit of which layer is synthesised, without the rest; None for the whole design
+    """
+
+    text: str
+    device: str
+    make: object
+    clock: float | None = None
+    most: dict = field(default_factory=dict)
+    least: dict = field(default_factory=dict)
+    unit: int | None = None
+
+
+def unit():
+    model = random_model("mlp:256", 1, (32, 32, 1))
+    return model, Folding((Fold(16, 64), Fold(1, 1)), 1, 64)
+
+
+def small():
+    model = random_model("mlp:32", 3, (8, 8, 1))
+    return model, fold_for_lanes(model, 74, 1, 8)
+
+
+def dense(net, members):
+    def make():
+        model = random_model(net, members)
+        return model, fold_for_lanes(model)
+    return make
+
+
+def cnv():
+    model = random_model("cnv", 1, (32, 32, 3), "planes")
+    return model, Folding(tuple(Fold(*each) for each in FINN), 1, 64)
+
+
+def in_turn(members):
+    """Members of `tfc` one after another, in the folding of a single one."""
+    def make():
+        model = random_model("tfc", members)
+        one = fold_for_lanes(replace(model, members=model.members[:1]))
+        return model, replace(one, parallel=1)
+    return make
+
+
+CASES = {
+    "unit-ecp5": Case("unit 64 x 16", "ecp5-85k", unit, 200,
+                      {"lut_per_lane": 3.1, "ff_per_lane": 2.3}, {"fmax_mhz": 180}, unit=0),
+    "unit-xc7": Case("unit 64 x 16", "xc7", unit, None, {"lut_per_lane": 2.2}, unit=0),
+    "small": Case("`mlp:32` on 8 x 8, K = 3, M = 1, 8-bit bus", "ice40-up5k", small, 48,
+                  {"logic_cells": 1200}, {"fmax_mhz": 48}),
+    "sfc": Case("`sfc`, K = 4", "ecp5-85k", dense("sfc", 4), 140,
+                {"lut_per_lane": 3.8, "ff_per_lane": 3.5, "cycles": 448}, {"fmax_mhz": 140}),
+    "tfc": Case("`tfc`, K = 8", "ecp5-85k", dense("tfc", 8), 140),
+    "cnv": Case("`cnv`, K = 1, FINN's folding", "ecp5-85k", cnv),
+    "tfc-1": Case("`tfc`, K = 1", "ecp5-25k", in_turn(1)),
+    "tfc-16": Case("`tfc`, K = 16, M = 1, as folded as K = 1", "ecp5-25k", in_turn(16)),
+}
+
+
+def whole(name, case):
+    """The design of a case."""
+    model, folding = case.make()
+    return benn_fpga.generate(model, FOLDER / name, folding=folding, force=True, frames=0)
+
+
+class Alone(wiring.Component):
+    """A unit with ports that are signals, each with its width."""
+
+    def __init__(self, name, unit):
+        self._name = name
+        self._unit = unit
+        super().__init__({"x": In(len(unit.i.payload)), "x_valid": In(1),
+                          "y": Out(len(unit.o.payload)), "y_valid": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules[self._name] = unit = self._unit
+        m.d.comb += [
+            unit.i.payload.eq(self.x),
+            unit.i.valid.eq(self.x_valid),
+            self.y.eq(unit.o.payload),
+            self.y_valid.eq(unit.o.valid),
+        ]
+        return m
+
+
+def alone(name, case):
+    """The unit of a layer, as if it were a design."""
+    model, folding = case.make()
+    node = plan(model, folding).units[case.unit]
+    contents = [Contents(model, folding, n) for n in range(folding.parallel)]
+    text = emit.verilog(Alone(node.name, component(node, contents)))
+    (FOLDER / name).mkdir(parents=True, exist_ok=True)
+    path = FOLDER / name / "benn_top.v"
+    path.write_text(text)
+    return SimpleNamespace(directory=FOLDER / name, verilog=path, manifest={
+        "verilog_sha256": hashlib.sha256(text.encode()).hexdigest(), "xnor_lanes": node.lanes,
+        "predicted": {"cycles_per_frame": node.stage.reads},
+        "nodes": [{"name": node.name, "engines": 1, "memories": {}}]})
+
+
+def run(name):
+    case = CASES[name]
+    design = whole(name, case) if case.unit is None else alone(name, case)
+    found = flow.run(design, case.device, pnr=case.clock is not None, clock=case.clock, bar=bar)
+    figures = {key: getattr(found, key) for key in (
+        "device", "xnor_lanes", "lut", "ff", "bram", "logic_cells", "lut_per_lane", "ff_per_lane",
+        "fmax_mhz", "critical_path", "steps", "tools")}
+    figures["cycles"] = design.manifest["predicted"]["cycles_per_frame"]
+    missed = {key: [figures[key], limit] for limits, sign in ((case.most, 1), (case.least, -1))
+              for key, limit in limits.items() if sign * figures[key] > sign * limit}
+    return {"text": case.text, **figures, "missed": missed}
+
+
+def row(name, found):
+    path = found["critical_path"]
+    return (name, found["text"], found["device"], f"{found['xnor_lanes']:,}",
+            f"{found['cycles']:,}", f"{found['logic_cells'] or found['lut']:,}",
+            f"{found['lut_per_lane']:.2f}", f"{found['ff']:,}", f"{found['ff_per_lane']:.2f}",
+            found["bram"], found["fmax_mhz"] or "",
+            f"{path['from']} to {path['to']}" if path else "",
+            "; ".join(f"{key} {value:g}, not {limit:g}"
+                      for key, (value, limit) in found["missed"].items()) or "yes")
+
+
+COLUMNS = ("case", "design", "device", ">lanes", ">cycles", ">LUTs or logic cells", ">per lane",
+           ">flip-flops", ">per lane", ">block RAMs", ">MHz", "critical path", "targets met")
+
+
+def main():
+    names = sys.argv[1:] or list(CASES)
+    if unknown := set(names) - set(CASES):
+        raise BennError(f"no case {sorted(unknown)[0]!r}; there are {', '.join(CASES)}")
+    known = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
+    for name in names:
+        known[name] = run(name)
+        text = json.dumps({key: known[key] for key in CASES if key in known}, indent=1)
+        write_atomically(RECORD, text.encode() + b"\n", force=True)
+    console.show([console.table("Silicon", COLUMNS, [row(name, known[name]) for name in names])])
+    return any(known[name]["missed"] for name in names)
+
+
+if __name__ == "__main__":
+    sys.exit(guard("silicon", main))
