@@ -238,7 +238,7 @@ def _gowin(family: str) -> Family:
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
-# By itself Yosys weighs LUTs by their inputs, as if small ones could share a place. Here each is one.
+# By itself Yosys weighs LUTs by their inputs, as if small ones shared a place. Here each is one.
 _XC7_LUTS = ("map_luts", """\
 opt_expr -mux_undef -noclkinv
 abc -lut 6

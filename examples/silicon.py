@@ -4,7 +4,7 @@
     python examples/silicon.py small unit-ecp5   those
 
 Weights are random, which costs more than trained ones. What was synthesised before is taken from
-build/silicon; every case that was run is in docs/results/silicon.json. Exits with 1 if one misses
+build/silicon; every case that was run is in docs/silicon.json. Exits with 1 if one misses
 its target.
 """
 
@@ -36,7 +36,7 @@ from benn_fpga.spec import Fold, Folding
 from benn_fpga.synthesis import flow
 
 FOLDER = Path("build/silicon")
-RECORD = Path("docs/results/silicon.json")
+RECORD = Path("docs/silicon.json")
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ class Ensemble(wiring.Component):
 
         s_axis -> guard -> encoder -> skid -> gearbox -> front -> gate -> layer 0 -> queue -> ...
                     |                                                                 |
-                    +-- error flags -------------------> port <- answers <- voter <- layer n
-                                                           |
-                                                        m_axis
+                    |                      port <- answers, totals <- voter <- serial <- layer n
+                    |                      |  |
+                    +----- error flags ----+  m_axis
 
     The front of a dense layer is a ring of frames, that of another cuts windows (line buffer,
     window of registers or tiles). A unit computes a layer of all engines, side by side. It never

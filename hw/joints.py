@@ -1,7 +1,8 @@
 """Stream joints: skid buffer, replay buffer, queue, gate and width converters.
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
-``ready``) and passes one word per cycle where nothing stalls it.
+``ready``) and passes one word per cycle where nothing stalls it. Two have readers that never stall:
+a :class:`Serial`, and a :class:`ReplayBuffer` that offers words ahead.
 """
 
 from amaranth.hdl import *
@@ -12,6 +13,7 @@ from benn_fpga.hw.check import positive
 from benn_fpga.hw.pipeline import counter, delay, stock
 from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan.latency import MEMORY_LATENCY
+from benn_fpga.plan.memories import is_block
 from benn_fpga.plan.widths import gear
 
 __all__ = ["Collect", "Emit", "Gate", "Gearbox", "Queue", "ReplayBuffer", "Serial", "SkidBuffer"]
@@ -121,7 +123,7 @@ class ReplayBuffer(wiring.Component):
             get.eq(self.o.valid & self.o.ready),
         ]
         m.d.comb += freed.eq(delay(m, gone, 1, name="gone", init=0)[-1])
-        if "ram_style" in attrs:  # a block RAM has two registers of its own
+        if is_block(depth, len(self.i.payload)):  # a block RAM has two registers of its own
             m.d.comb += [read.addr.eq(place), read.en.eq(1),
                          self.o.payload.eq(delay(m, read.data, 1, name="data")[-1])]
         else:  # registers are fewer for the address

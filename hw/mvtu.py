@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import banked, counter, delay
-from benn_fpga.hw.ram import block_attrs
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.plan import names
 from benn_fpga.plan.latency import MEMORY_LATENCY, sum_latency
+from benn_fpga.plan.memories import is_block
 
 __all__ = ["MatrixVectorUnit"]
 
@@ -54,7 +54,7 @@ class MatrixVectorUnit(wiring.Component):
         folds = rounds * (layer.outputs // fold.pe)
         for words, entries in zip(weights, table, strict=True):
             if len(words) != folds * self._sf or len(entries) != folds:
-                raise ValueError(f"Images must hold {folds * self._sf} words of weights and "
+                raise ValueError(f"Memories must hold {folds * self._sf} words of weights and "
                                  f"{folds} of the table, not {len(words)} and {len(entries)}")
         self._weights = weights
         self._table = table
@@ -146,8 +146,8 @@ class _Engine(wiring.Component):
         self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits)
         width = fold.pe * layer.entry_bits(output_bits)
         # Adders follow it at once. From a block, which may be far away, a further register helps.
-        far = "ram_style" in block_attrs(len(table), width)
-        self._table = Rom(table, width=width, latency=MEMORY_LATENCY + far)
+        self._table = Rom(table, width=width,
+                          latency=MEMORY_LATENCY + is_block(len(table), width))
         super().__init__({
             "x": In(fold.simd * layer.input_bits),
             "word": In(self._weights.address.shape()),

@@ -3,6 +3,7 @@
 from amaranth.hdl import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from benn_fpga.hw.check import positive
 from benn_fpga.hw.frame import beat_layout
@@ -106,7 +107,7 @@ class AnswerPort(wiring.Component):
         with m.If(moved & (head_ends | last)):
             m.d.sync += in_head.eq(last)
         m.d.comb += [
-            source.payload.eq(Mux(in_head, head.word_select(at[:max(1, heads - 1)], items * bits)
+            source.payload.eq(Mux(in_head, head.word_select(at[:ceil_log2(heads)], items * bits)
                                   if heads > 1 else head,
                                   self._extended(totals.payload, bits))),
             source.valid.eq(Mux(in_head, self.i.valid & self.error.valid, totals.valid)),

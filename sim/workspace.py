@@ -9,7 +9,7 @@ import numpy as np
 
 from benn_fpga.errors import BennError
 from benn_fpga.output import new_folder
-from benn_fpga.plan.answer import answer_keep, answer_size
+from benn_fpga.plan.answer import answer_beats, answer_keep
 
 __all__ = ["KEPT", "folder_of", "tell", "workspace"]
 
@@ -63,7 +63,7 @@ def tell(work, design, x, **more):
         "beats": beats,
         "last_keep": (1 << ((x.shape[1] - 1) % lanes + 1)) - 1,
         "classes": classes,
-        "answer_beats": -(-answer_size(classes) // lanes),
+        "answer_beats": answer_beats(classes, 8 * lanes),
         "answer_keep": answer_keep(classes, lanes),
         "patience": 4 * whole + 1000,  # for an answer that should come
         "surplus": whole,  # for one that should not

@@ -24,9 +24,8 @@ import numpy as np
 
 from benn_fpga import golden
 
-__all__ = ["SCHEMES", "add", "chance", "decide", "integer_votes", "log_loss", "newton", "step"]
+__all__ = ["add", "chance", "decide", "integer_votes", "log_loss", "newton", "step"]
 
-SCHEMES = ("boost-a", "boost-b", "boost-c", "boost-d")
 SAMME_SHRINKAGE = 0.1
 LOGIT_SHRINKAGE = 0.25  # 0.1, 0.25, 0.5 and 1 tried on digits, with 0 to 2 hidden layers
 MARGIN = 1e-3  # the error rate is kept this far from 0 and from chance

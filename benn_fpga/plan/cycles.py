@@ -49,7 +49,7 @@ class Schedule:
     latency_cycles : from the first input beat to the first beat of the answer, design idle before
     xnor_lanes : PE x SIMD over all layers and engines (a multi-bit product is one lane)
     xnor_gates : the same, each bit plane product counted
-    error_depth : frames that the design can hold, so many error flags must be queued
+    error_depth : at least the frames that the design can hold: so many error flags are queued
     queues : depth in blocks of every queue, by its name
     """
 
@@ -507,11 +507,12 @@ def schedule(plan: Draft) -> Schedule:
 
 def _held(plan: Draft, busy: Mapping[str, int], depths: Mapping[str, int]) -> int:
     """Frames that a design can hold, at the most."""
-    held = 4  # in encoder and port, and one for the queue's own registers
+    held = 4  # in the encoder, two in the skid buffer, and in the port
     for unit in plan.units:
         held += 4 + -(-unit.latency // busy[unit.name])  # two in the buffer, two converted
     for queue in plan.all(nodes.Queue):
-        held += -(-depths[queue.name] * queue.count // queue.o.words)
+        if not isinstance(queue, nodes.TotalsQueue):  # those of answers that are counted
+            held += -(-depths[queue.name] * queue.count // queue.o.words)
     voting = sum(node.latency for node in plan.votes)
     return held + -(-voting // (plan.rounds * plan.units[-1].o.words))
 

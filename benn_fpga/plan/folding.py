@@ -78,7 +78,7 @@ def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
     """The smallest folding that takes at most ``cycles`` per frame.
 
     If ``parallel`` is None, that of the fewest XNOR lanes over all numbers of engines; among equals
-    that of the fewest engines, since each has buffers of its own.
+    that of the fewest engines.
     """
     if parallel is not None:
         return _for_cycles(model, cycles, parallel, bus)

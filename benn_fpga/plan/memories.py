@@ -52,12 +52,12 @@ class Contents:
         """Words of layer ``n``: round, output fold, input fold; in a word PE, SIMD, weight bit."""
         layer, fold = self._products(n)
         nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
-        image: list[int] = []
+        words: list[int] = []
         for member in self.members:
             codes = bits.unplanes(member.layers[n]["weights"], layer.inputs)
             codes = codes.reshape(nf, fold.pe, sf, fold.simd).transpose(0, 2, 1, 3)
-            image += bits.stream_words(codes.reshape(nf * sf, -1), layer.weight_bits)
-        return image
+            words += bits.stream_words(codes.reshape(nf * sf, -1), layer.weight_bits)
+        return words
 
     def table(self, n: int, output_bits: int) -> list[int]:
         """Words of what layer ``n``, whose outputs have ``output_bits``, stores beside weights:
@@ -69,7 +69,7 @@ class Contents:
         """
         layer, fold = self._products(n)
         width = layer.entry_bits(output_bits)
-        image: list[int] = []
+        words: list[int] = []
         for member in self.members:
             if layer.is_scores:
                 entries = member.layers[n]["bias"].astype(np.int64) - layer.max_sum
@@ -80,8 +80,8 @@ class Contents:
                 else:
                     width = layer.popcount_bits
             codes = entries.reshape(layer.outputs // fold.pe, -1) & ((1 << width) - 1)
-            image += bits.stream_words(codes, width)
-        return image
+            words += bits.stream_words(codes, width)
+        return words
 
     def stored(self, n: int) -> dict[str, list[Any]]:
         """What members store for layer ``n``, by name, as lists, round by round."""

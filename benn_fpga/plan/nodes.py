@@ -92,12 +92,9 @@ class Node:
     name : of the instance
     reads : names of the nodes whose streams it takes, port by port
     i, o : the stream at its first port, and what it gives
-    cuts_ready : whether it takes words by its own state alone, whatever the ``ready`` of what reads
-        it is
     source : which stream of the node that it reads it takes
     """
 
-    cuts_ready: ClassVar[bool] = False
     source: ClassVar[str] = "o"
 
     name: str
@@ -143,7 +140,6 @@ def _known(node: Node, depth: int | None) -> int:
 class Skid(Node):
     """Two registers that cut the path of ``ready``."""
 
-    cuts_ready = True
     latency = 1
 
     @property
@@ -214,8 +210,6 @@ class Ring(Node):
 
     replays: int
 
-    cuts_ready = True
-
     @property
     def latency(self) -> int:
         return 1 if self.o.ahead else 2
@@ -259,7 +253,6 @@ class LineBuffer(Front):
 
     prefix = names.WINDOW
 
-    cuts_ready = True
     latency = 1
 
     @classmethod
@@ -364,7 +357,6 @@ class Queue(Node):
     count: int
     depth: int | None
 
-    cuts_ready = True
     latency = 2
 
     @property
@@ -422,7 +414,10 @@ class Voter(Node):
 
     @property
     def register_bits(self) -> int:
-        return self.totals.bits if self.block > 1 else 0
+        """Totals that wait for those they leave with, and totals so far that are one word."""
+        so_far = self.rounds > 1 and self.i.words == 1
+        return (self.totals.bits * (self.block > 1)
+                + self.i.lanes * self.total_bits * so_far)
 
     @property
     def latency(self) -> int:

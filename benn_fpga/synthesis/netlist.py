@@ -1,13 +1,13 @@
 """What a mapped netlist takes: in all, by node of the plan, by engine."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 
 from benn_fpga.devices import RESOURCES
 from benn_fpga.synthesis.places import HARNESS, Place
 
-__all__ = ["Count", "count", "named", "placed", "read"]
+__all__ = ["Count", "count", "named", "placed", "read", "readers"]
 
 _NOTHING = "x"  # what an output drives that is not connected
 _COUNTED = ("lut", "carry", "ff", "bram", "dsp")
@@ -125,15 +125,24 @@ def placed(module, family):
     return dict(found)
 
 
-def _readers(module):
-    """How many inputs of cells and outputs of the design read each bit that is not a constant."""
-    found = Counter(bit for cell in module["cells"].values()
-                    for port, bits in cell["connections"].items()
-                    if cell["port_directions"].get(port) != "output" for bit in bits
-                    if isinstance(bit, int))
-    found.update(bit for port in module["ports"].values() if port["direction"] == "output"
-                 for bit in port["bits"])
+def readers(module):
+    """(Cell, port) of all that read a bit, by bit; (None, port) for an output of the design."""
+    found = defaultdict(list)
+    for name, cell in module["cells"].items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"].get(port) != "output":
+                for bit in bits:
+                    found[bit].append((name, port))
+    for name, port in module["ports"].items():
+        if port["direction"] == "output":
+            for bit in port["bits"]:
+                found[bit].append((None, name))
     return found
+
+
+def _readers(module):
+    """How many read each bit that is not a constant."""
+    return Counter({bit: len(by) for bit, by in readers(module).items() if isinstance(bit, int)})
 
 
 def _feeds(module, chain):

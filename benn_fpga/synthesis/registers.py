@@ -5,6 +5,8 @@ one elsewhere. Yosys does not use them; what the generator writes behind each me
 one (hw/rom.py): it always moves and is never reset.
 """
 
+from benn_fpga.synthesis.netlist import readers
+
 __all__ = ["absorb"]
 
 
@@ -16,7 +18,7 @@ def absorb(module, family):
     """
     if not family.outputs:
         return 0
-    readers = _readers(module)
+    read_by = readers(module)
     gone = set()
     for cell in module["cells"].values():
         left = set(cell["connections"])
@@ -26,7 +28,7 @@ def absorb(module, family):
                 continue
             ports = sorted(port for port in left if _is_of(output, port))
             left -= set(ports)  # a register for all of them is instead of one for each half
-            taken = _behind(module, family, cell, output, ports, readers)
+            taken = _behind(module, family, cell, output, ports, read_by)
             if taken:
                 for port in ports:
                     cell["connections"][port] = [
@@ -46,31 +48,17 @@ def _is_of(output, port):
                and port[len(name) - 1:].isdigit()) for name in output.ports)
 
 
-def _readers(module):
-    """(cell, port) of all that read a bit, by bit; (None, None) for a port of the design."""
-    found = {}
-    for name, cell in module["cells"].items():
-        for port, bits in cell["connections"].items():
-            if cell["port_directions"].get(port) != "output":
-                for bit in bits:
-                    found.setdefault(bit, []).append((name, port))
-    for port in module["ports"].values():
-        for bit in port["bits"]:
-            found.setdefault(bit, []).append((None, None))
-    return found
-
-
-def _behind(module, family, cell, output, ports, readers):
+def _behind(module, family, cell, output, ports, read_by):
     """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
     can be moved."""
     kind, (clock, i, _), constants = family.plain
     found = {}
     for bit in (bit for port in ports for bit in cell["connections"][port]):
-        if not readers.get(bit):
+        if not read_by[bit]:
             continue
-        if len(readers[bit]) > 1:
+        if len(read_by[bit]) > 1:
             return {}
-        name, port = readers[bit][0]
+        name, port = read_by[bit][0]
         behind = None if name is None else module["cells"][name]
         if behind is None or port != i or behind["type"] != kind or \
                 behind["connections"][clock] != cell["connections"][output.clock] or \

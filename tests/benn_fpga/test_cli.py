@@ -87,7 +87,7 @@ def test_every_verb_has_help_and_json(run, verb):
     code, out, err = run(verb, "--help")
     assert (code, err) == (0, "")
     assert "--json" in out
-    assert "1 ran but a check failed, 2 usage error or missing tool, 130 interrupted" in out
+    assert "1 ran but a check failed, 2 usage error or missing tool, 130 interrupted, 141" in out
 
 
 def test_help_of_train_states_the_defaults(run):

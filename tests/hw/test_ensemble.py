@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 from hypothesis import strategies as st
 
 import designs
@@ -12,6 +13,7 @@ import draw
 import rtl
 from benn_fpga import golden, spec
 from benn_fpga.errors import BennError
+from benn_fpga.hw.ensemble import Ensemble
 from benn_fpga.layers import Conv, Dense, MaxPool
 from benn_fpga.plan.plan import plan
 from benn_fpga.spec import ENCODERS, VOTES, Fold, Folding
@@ -135,6 +137,31 @@ def test_latency_when_outputs_come_in_bursts():
     folding = Folding((Fold(2, 1), Fold(1, 2), Fold(2, 1), Fold(6, 1)), 1, 16)
     got = rtl.answers(model, folding, draw.random_frames(rng, model, 2), alone=3)
     assert got.latency == plan(model, folding).schedule.latency_cycles
+
+
+@pytest.mark.parametrize("name", ["unrolled", "folded", "direct"])
+def test_ready_depends_on_no_port_in_the_same_cycle(name):
+    model, folding = designs.case(name)
+    dut, taken = Ensemble(model=model, folding=folding), []
+    ports = (dut.s_axis_tvalid, dut.s_axis_tlast, dut.s_axis_tkeep, dut.m_axis_tready)
+
+    async def bench(ctx):
+        for cycle in range(300):
+            seen = set()
+            for values in product((0, -1), repeat=len(ports)):
+                for port, value in zip(ports, values, strict=True):
+                    ctx.set(port, value)
+                seen.add(ctx.get(dut.s_axis_tready))
+            assert len(seen) == 1
+            taken.append(seen.pop())
+            ctx.set(dut.m_axis_tready, cycle > 150)
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert set(taken[:150]) == {0, 1}
 
 
 @pytest.mark.parametrize("rows", [9, 10, 11, 30])

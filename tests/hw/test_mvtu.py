@@ -178,9 +178,9 @@ def test_constant_weights():
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"weights": [[0] * 3]},
-     "Images must hold 4 words of weights and 2 of the table, not 3 and 2"),
+     "Memories must hold 4 words of weights and 2 of the table, not 3 and 2"),
     ({"weights": [[0] * 4] * 2, "table": [[0] * 2, [0]]},
-     "Images must hold 4 words of weights and 2 of the table, not 4 and 1"),
+     "Memories must hold 4 words of weights and 2 of the table, not 4 and 1"),
     ({"rounds": 0}, "Rounds must be a positive integer, not 0"),
     ({"output_bits": 0}, "Output bits must be a positive integer, not 0"),
 ])
