@@ -32,15 +32,16 @@ def interval(right: float, frames: int, confidence: float = CONFIDENCE) -> tuple
     return 0.0 if right == 0 else low, 1.0 if right == frames else high
 
 
-def within_noise(right: npt.ArrayLike, other: npt.ArrayLike) -> bool:
-    """Whether two classifiers differ by at most one standard error of their difference.
+def within_noise(right: npt.ArrayLike, other: npt.ArrayLike, runs: int = 1) -> bool:
+    """Whether two classifiers differ by at most one standard error of their difference, or by at
+    most one frame.
 
-    ``right`` and ``other`` say of the same frames whether each gets them right, or in how many of
-    several runs. With d the difference of the two in a frame, that is sum(d)**2 <= sum(d**2); if
-    b frames are right by the first alone and c by the second alone, (b - c)**2 <= b + c.
+    ``right`` and ``other`` say of the same frames in how many of so many ``runs`` each gets them
+    right. With d the difference of the two in a frame, that is sum(d)**2 <= sum(d**2); if in one
+    run b frames are right by the first alone and c by the second alone, (b - c)**2 <= b + c.
     """
     gaps = np.asarray(right).astype(np.int64) - np.asarray(other)
-    return int(gaps.sum()) ** 2 <= int((gaps * gaps).sum())
+    return int(gaps.sum()) ** 2 <= max(int((gaps * gaps).sum()), runs * runs)
 
 
 def confusion(labels: np.ndarray, answers: np.ndarray, classes: int,

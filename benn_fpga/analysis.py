@@ -143,7 +143,7 @@ def advise(right: np.ndarray, orders: int = 1) -> Advice:
     so many of the ``orders``."""
     correct, frames = right.sum(axis=1) / orders, right.shape[1]
     best = int(correct.argmax())
-    chosen = next(k for k in range(best + 1) if within_noise(right[best], right[k]))
+    chosen = next(k for k in range(best + 1) if within_noise(right[best], right[k], orders))
     return Advice(frames, orders, (correct / frames).tolist(), _intervals(correct, frames),
                   best + 1, chosen + 1)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["to_raw"]
 
-_MANY = 0.05  # share of the values of a feature that are worth a warning
+_MANY = 0.05  # share of values outside their range that is no exception
 
 
 def to_raw(model: "Ensemble", x: npt.ArrayLike) -> tuple[np.ndarray, str]:
@@ -53,7 +53,7 @@ def _shaped(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     cure = ""
     if len(shape) == 3 and x.shape[1:] == (shape[2], *shape[:2]):
         cure = "; the channels come last: give x.transpose(0, 2, 3, 1)"
-    elif x.shape == shape:
+    elif x.shape in (shape, grey):
         cure = "; for one frame give x[None]"
     raise BennError(f"Inputs must have shape (frames, {', '.join(map(str, shape))}), "
                     f"not {x.shape}{cure}")
@@ -90,8 +90,8 @@ def _check_integers(x: np.ndarray, model: "Ensemble") -> None:
     values = x.astype(np.int64)
     values = np.where(values > 127, values - 256, values) if x.dtype == np.uint8 else values
     inside = (np.floor(low) <= values) & (values <= np.ceil(high))
-    if inside[:, narrow].all():
-        warn(f"the inputs are integers, taken as bytes, but all lie in the range of the floats of "
+    if inside[:, narrow].mean() > 1 - _MANY:
+        warn(f"the inputs are integers, taken as bytes, but lie in the range of the floats of "
               f"training ({low.min():g} to {high.max():g}); if they were floats that were cast, "
               f"give the floats")
 

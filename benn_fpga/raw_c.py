@@ -48,7 +48,7 @@ def _words(inputs: Inputs) -> str:
 
 
 def _table(name: str, numbers: Iterable[float]) -> str:
-    """An array of hexadecimal literals, which are exact."""
-    items = [number.hex() for number in numbers]
+    """An array of literals of 17 digits, which are exact."""
+    items = [f"{number:.17g}" for number in numbers]
     return "\n".join([f"static const double {name}[{len(items)}] = {{",
                       *(f"    {item}," for item in items), "};"])

@@ -71,7 +71,10 @@ class AnswerPort(wiring.Component):
         m = Module()
         m.submodules.skid = skid = SkidBuffer(self.o.p.shape())
         wiring.connect(m, skid.o, wiring.flipped(self.o))
-        flags = self.error.payload.shift_left(ERROR_BIT)
+        # Flags come from the other end of the design.
+        m.submodules.flag = flag = SkidBuffer(1)
+        wiring.connect(m, wiring.flipped(self.error), flag.i)
+        flags = flag.o.payload.shift_left(ERROR_BIT)
         if self._reject is not None:
             flags |= (self.i.payload.margin < self._reject).shift_left(REJECT_BIT)
         fields = {"class_index": self.i.payload.class_index, "flags": flags,
@@ -82,9 +85,9 @@ class AnswerPort(wiring.Component):
             record.append(Signal(field.bits, name=field.name))
             m.d.comb += record[-1].eq(fields[field.name])
         if self._items:
-            self._by_items(m, Cat(record), totals.bits, skid.i)
+            self._by_items(m, Cat(record), flag.o, totals.bits, skid.i)
         else:
-            self._whole(m, Cat(record), totals.bits, skid.i)
+            self._whole(m, Cat(record), flag.o, totals.bits, skid.i)
         return m
 
     def _extended(self, totals, bits):
@@ -93,7 +96,7 @@ class AnswerPort(wiring.Component):
         return Cat(Cat(total, total[-1].replicate(bits - size)) for total in
                    (totals.word_select(n, size) for n in range(len(totals) // size)))
 
-    def _by_items(self, m, head, bits, sink):
+    def _by_items(self, m, head, flag, bits, sink):
         """Words of some items of so many ``bits``: those of the head, then totals."""
         items, totals = self._items, wiring.flipped(self.totals)
         if self._block > items:
@@ -110,13 +113,13 @@ class AnswerPort(wiring.Component):
             source.payload.eq(Mux(in_head, head.word_select(at[:ceil_log2(heads)], items * bits)
                                   if heads > 1 else head,
                                   self._extended(totals.payload, bits))),
-            source.valid.eq(Mux(in_head, self.i.valid & self.error.valid, totals.valid)),
+            source.valid.eq(Mux(in_head, self.i.valid & flag.valid, totals.valid)),
             moved.eq(source.valid & source.ready),
             self.i.ready.eq(moved & head_ends),
-            self.error.ready.eq(moved & head_ends),
+            flag.ready.eq(moved & head_ends),
             totals.ready.eq(moved & ~in_head),
         ]
-        now = Mux(in_head, self.error.payload, user)
+        now = Mux(in_head, flag.payload, user)
         with m.If(moved):
             m.d.sync += user.eq(now)
         # A word that takes several beats stays where it is until its last one.
@@ -132,23 +135,23 @@ class AnswerPort(wiring.Component):
             source.ready.eq(sink.ready & whole),
         ]
 
-    def _whole(self, m, head, bits, sink):
+    def _whole(self, m, head, flag, bits, sink):
         """The record at once, beat by beat."""
         lanes, beats = self._bus // 8, answer_beats(self._classes, self._bus)
         source = stream.Signature(beats * self._bus).create(path=("record",))
-        parts = self.i, self.totals, self.error
+        parts = self.i, self.totals, flag
         m.d.comb += [
             source.payload.eq(Cat(head, self._extended(self.totals.payload, bits))),
             source.valid.eq(Cat(part.valid for part in parts).all()),
             *(part.ready.eq(source.valid & source.ready) for part in parts),
         ]
-        user, last = self.error.payload, C(1)
+        user, last = flag.payload, C(1)
         if beats > 1:
             m.submodules.emit = emit = Emit(self._bus, count=beats)
             wiring.connect(m, source, emit.i)
             user, last = Signal(reset_less=True), emit.last
             with m.If(source.valid & source.ready):
-                m.d.sync += user.eq(self.error.payload)
+                m.d.sync += user.eq(flag.payload)
             source = emit.o
         m.d.comb += [
             sink.p.beat.data.eq(source.payload),

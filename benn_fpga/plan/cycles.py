@@ -507,7 +507,7 @@ def schedule(plan: Draft) -> Schedule:
 
 def _held(plan: Draft, busy: Mapping[str, int], depths: Mapping[str, int]) -> int:
     """Frames that a design can hold, at the most."""
-    held = 4  # in the encoder, two in the skid buffer, and in the port
+    held = 4  # in the encoder, two in the skid buffer, and in the port; flags have two places more
     for unit in plan.units:
         held += 4 + -(-unit.latency // busy[unit.name])  # two in the buffer, two converted
     for queue in plan.all(nodes.Queue):

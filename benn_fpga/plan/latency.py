@@ -17,7 +17,7 @@ __all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "hard_latency", "layer_latency", "m
            "sum_latency", "tree_latency", "vote_latency", "weights_latency", "window_ahead"]
 
 MEMORY_LATENCY = 2  # read register, then output register
-FLAG_LATENCY = 2  # of the queue of error flags: its memory, then its output register
+FLAG_LATENCY = 3  # of error flags: memory and output register of their queue, skid buffer
 
 
 def tree_latency(n: int) -> int:

@@ -32,7 +32,9 @@ def in_folder(folder):
     except OSError as error:
         raise BennError(f"cannot read {folder}: {error.strerror}; give files") from None
     if not found:
-        raise BennError(f"{folder} has no images; give a folder that has, or files")
+        inner = next((path.name for path in sorted(Path(folder).iterdir()) if path.is_dir()), None)
+        raise BennError(f"{folder} has no images; give a folder that has" +
+                        (", or files" if inner is None else f", such as {folder}/{inner}"))
     return found
 
 

@@ -37,6 +37,15 @@ def test_one_standard_error(alone, others, same):
     assert (abs(gaps.mean()) <= error * (1 + 1e-9)) == same
 
 
+def test_one_frame_never_decides():
+    """Nor do parts of one, where runs are averaged."""
+    right, other = np.array([50, 50, 50, 7]), np.array([49, 49, 49, 7])
+    assert not accuracy.within_noise(right, other)
+    assert accuracy.within_noise(right, other, runs=50)
+    assert accuracy.within_noise(np.array([50, 0]), np.array([0, 0]), runs=50)
+    assert not accuracy.within_noise(np.array([50, 50]), np.array([0, 49]), runs=50)
+
+
 def test_what_is_rejected_is_in_a_column_of_its_own():
     labels, rejected = np.array([0, 0, 1]), np.array([True, False, True])
     counts = accuracy.confusion(labels, np.array([0, 0, 0]), 2, rejected)

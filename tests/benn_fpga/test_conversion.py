@@ -86,9 +86,17 @@ def test_what_cannot_be_meant(model, x, message):
         model.answer(x)
 
 
+def test_one_grey_image():
+    grey = draw.random_model(np.random.default_rng(0), members=1, shape=(4, 5, 1), hidden=())
+    with pytest.raises(BennError, match=r"not \(4, 5\); for one frame give x\[None\]$"):
+        grey.answer(np.zeros((4, 5), np.uint8))
+
+
 @pytest.mark.parametrize(("model", "x", "message"), [
     (BYTES, np.full((1, 6), 7.), "they are whole numbers and are taken as bytes"),
     (pictures("all"), IMAGES.astype(np.uint8), "if they were floats that were cast"),
+    (pictures("all"), np.where(np.arange(IMAGES.size).reshape(IMAGES.shape) % 50, IMAGES,
+                               99).astype(np.uint8), "if they were floats that were cast"),
     (ROWS, FLOATS.astype(np.uint8) * np.array([1, 0, 0, 1, 1, 0], np.uint8), "that were cast"),
     (ROWS, FLOATS + np.array([0, 0, 2000, 0, 0, 0]), "100 % of feature 2 (w) lie far "
      "outside the range of training, "),

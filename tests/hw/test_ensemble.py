@@ -172,7 +172,7 @@ def test_latency_of_an_answer_that_waits_for_its_error_flag(rows):
     model = draw.random_ensemble(np.random.default_rng(0), encoder, (conv,))
     folding = Folding((Fold(2, 1),), 1, 8)
     got = rtl.answers(model, folding, drawn_frames(model, 2), alone=rows)
-    assert got.latency == plan(model, folding).schedule.latency_cycles == max(12, rows + 2)
+    assert got.latency == plan(model, folding).schedule.latency_cycles == max(12, rows + 3)
 
 
 @pytest.mark.parametrize(("idle", "stall"), [*WAITS, (0, 20)])
