@@ -167,8 +167,8 @@ def _rejecting(model: Ensemble, x: np.ndarray, y: np.ndarray, wanted: float,
     ``x``, or with none if that cannot be met; and what it rests on."""
     result = golden.run(model, x)
     if golden.UNKNOWN in model.inputs.class_names:
-        warn(f"a class is called {golden.UNKNOWN!r}, and so are rejected answers; `rejected` tells "
-             f"them apart")
+        warn(f"a class is called {golden.UNKNOWN!r}, and so are rejected answers; their flag "
+             f"tells them apart")
     rejection = accuracy.rejection(result.margins, result.classes == y, wanted)
     return replace(model, reject=rejection.margin if rejection.is_met else None,
                    provenance={**model.provenance, "rejection": rejection.origin()}), rejection
