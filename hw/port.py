@@ -28,7 +28,7 @@ class AnswerPort(wiring.Component):
     Totals keep their own width until they leave, and come out of their queue as the bus takes them
     (``items_per_word``). On a bus whose beats do not begin with an item the whole record is sent
     from one register, zeros filling it up to the end of its last beat. A buffer of two beats keeps
-    the path of ``o.ready`` short. Latency ``latency.port_latency``.
+    the path of ``o.ready`` short. Latency ``latency.port_latency``, and a cycle more from a flag.
 
     Parameters
     ----------

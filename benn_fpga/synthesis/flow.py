@@ -304,8 +304,8 @@ class _Work:
                 }
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{found['fmax_mhz']:g} MHz"
-                picture = floorplan.draw(placed, self._places, title)
-            write_atomically(self._place / _PICTURE, picture.encode(), force=True)
+                picture = floorplan.draw(placed, self._places, title).encode()
+            write_atomically(self._place / _PICTURE, picture, force=True)
 
     def _surround(self, path):
         with self._readable(_YOSYS):

@@ -1,4 +1,4 @@
-"""What nextpnr reports, in the names of the plan: clock, critical path, cells that it took."""
+"""What nextpnr reports, in the names of the plan: clock and critical path."""
 
 from benn_fpga.synthesis.places import HARNESS, signal
 

@@ -20,9 +20,9 @@ from benn_fpga.hw.joints import (
     SkidBuffer,
 )
 from benn_fpga.hw.pipeline import delay
-from benn_fpga.hw.ram import buffer_attrs
 from benn_fpga.plan import processes
 from benn_fpga.plan.latency import MEMORY_LATENCY
+from benn_fpga.plan.memories import is_block
 from benn_fpga.plan.widths import gear
 
 WAITS = list(product([0, 3], [0, 3]))
@@ -55,9 +55,9 @@ class Ring(ReplayBuffer):
         (write,), (read,) = m.submodules.memory.write_ports, m.submodules.memory.read_ports
         reads = read.en
         if self._ahead:  # it reads in every cycle
-            in_block = buffer_attrs(2 * self._words, len(self.i.payload))
-            reads = delay(m, self.o.valid & self.o.ready, int("ram_style" not in in_block),
-                          name="reads", init=0)[-1]
+            in_block = is_block(2 * self._words, len(self.i.payload))
+            reads = delay(m, self.o.valid & self.o.ready, int(not in_block), name="reads",
+                          init=0)[-1]
         m.d.sync += Assert(~(write.en & reads & (write.addr == read.addr)), "ports met")
         return m
 
