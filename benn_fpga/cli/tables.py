@@ -458,7 +458,7 @@ def synthesis(title, result):
     shown = [
         table(f"{title} on {result.device}", ("", ">used", ">of", ">share"), map(used, names)),
         _taken("Nodes of the plan, in all engines", "node", result.nodes, "between nodes"),
-        _taken("Engines", "engine", result.members, "shared by all"),
+        _taken("Engines", "engine", result.engines, "shared by all"),
     ]
     if result.critical_path:
         shown.append(_critical_path(result.critical_path))

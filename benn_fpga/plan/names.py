@@ -19,7 +19,7 @@ _UNIT = "layer"
 
 def engine(n: int) -> str:
     """What is engine ``n``'s own, in a unit."""
-    return f"member{n}"
+    return f"engine{n}"
 
 
 def unit(n: int) -> str:

@@ -46,7 +46,7 @@ def draw(module, places, title):
                      f'height="{_TILE - 1}" fill="{_colour(engine)}" '
                      f'fill-opacity="{strength:.2f}"/>')
     for engine, y in zip(engines, rows, strict=True):
-        text = "shared by all members" if engine is None else names.engine(engine)
+        text = "shared by all engines" if engine is None else names.engine(engine)
         cells = sum(tile[engine] for tile in tiles.values())
         lines += [f'<rect x="4" y="{y - 10}" width="12" height="12" fill="{_colour(engine)}"/>',
                   f'<text x="22" y="{y}">{text}: {cells:,} cells</text>']

@@ -48,7 +48,7 @@ class Synthesis:
     available, utilisation : of each resource how many there are, and the used share; empty for
         devices that are only counted
     missing : how many of a resource are lacking, for those that are
-    nodes, members : what each node of the plan takes, in all its engines; what each engine takes
+    nodes, engines : what each node of the plan takes, in all its engines; what each engine takes
     cells : how many of each type are in the netlist
     placed : whether it was placed and routed; what follows is None if not
     fmax_mhz, critical_path : after routing; of the path the nodes that it goes through
@@ -74,7 +74,7 @@ class Synthesis:
     utilisation: dict[str, float]
     missing: dict[str, int]
     nodes: list[dict[str, Any]]
-    members: list[dict[str, Any]]
+    engines: list[dict[str, Any]]
     cells: dict[str, int]
     placed: bool = False
     fmax_mhz: float | None = None
@@ -234,7 +234,7 @@ class _Work:
         with self._readable(_YOSYS):
             module = netlist.named(netlist.read(path, TOP), self._places)
             counted = netlist.count(module, self._device.family, self._places)
-        return {**counted.describe(), "nodes": counted.nodes(), "members": counted.engines()}
+        return {**counted.describe(), "nodes": counted.nodes(), "engines": counted.engines()}
 
     @contextmanager
     def _readable(self, step):
@@ -347,7 +347,7 @@ class _Work:
             utilisation={name: round(used[name] / number, 4) for name, number in there.items()},
             missing=self.missing,
             nodes=counted["nodes"],
-            members=counted["members"],
+            engines=counted["engines"],
             cells=counted["cells"],
             placed=bool(placed),
             **{name: placed.get(name) for name in ("fmax_mhz", "critical_path", "clock_mhz",

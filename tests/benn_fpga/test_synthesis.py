@@ -32,10 +32,10 @@ from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
 # The netlist of a design in which a register of layer 0 counts, in two engines, and a port.
 CELLS = {
-    "member0.layer0.sum_SB_LUT4_O": ("SB_LUT4", {"I0": 2, "I1": 3, "I2": "0", "I3": "0", "O": 4}),
-    "member0.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 4, "Q": 2}),
-    "member1.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 3, "Q": 6}),
-    "member1.layer0.weights.memory.0.0": ("SB_RAM40_4K", {"RDATA": 3}),
+    "engine0.layer0.sum_SB_LUT4_O": ("SB_LUT4", {"I0": 2, "I1": 3, "I2": "0", "I3": "0", "O": 4}),
+    "engine0.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 4, "Q": 2}),
+    "engine1.layer0.sum_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 3, "Q": 6}),
+    "engine1.layer0.weights.memory.0.0": ("SB_RAM40_4K", {"RDATA": 3}),
     "m_axis_tuser_SB_DFFE_Q": ("SB_DFFE", {"C": 5, "D": 2, "Q": 7}),
 }
 OUTPUTS = ("O", "Q", "RDATA", "CO", "COUT", "Z")
@@ -54,8 +54,8 @@ def module(cells=CELLS):
     }
 
 
-STEPS = [("clk-to-q", "member0.layer0.a_Q", "member0.layer0.a_Q", 1.0),
-         ("routing", "member0.layer0.a_Q", "voter.b_SB_LUT4_O_LC", 2.0),
+STEPS = [("clk-to-q", "engine0.layer0.a_Q", "engine0.layer0.a_Q", 1.0),
+         ("routing", "engine0.layer0.a_Q", "voter.b_SB_LUT4_O_LC", 2.0),
          ("logic", "voter.b_SB_LUT4_O_LC", "voter.b_SB_LUT4_O_LC", 0.5),
          ("routing", "voter.b_SB_LUT4_O_LC", "harness.m_axis_tuser_0_DFFLC", 2.0)]
 REPORT = {
@@ -120,10 +120,10 @@ def kept(design, device="ice40-up5k"):
 
 def test_places_in_any_order(places):
     assert {places.of(name) for name in (
-        "member1.layer0.x", "layer0.member1.x", "member1.layer0.voter.x", "layer0.pe3.member1.y",
-        "$flatten\\member1.\\layer0.$1")} == {Place("layer0", 1)}
+        "engine1.layer0.x", "layer0.engine1.x", "engine1.layer0.voter.x", "layer0.pe3.engine1.y",
+        "$flatten\\engine1.\\layer0.$1")} == {Place("layer0", 1)}
     assert places.of("voter.total") == Place("voter")
-    assert places.of("member1.x") == Place(None, 1)
+    assert places.of("engine1.x") == Place(None, 1)
     assert places.of("layer0") == Place()
 
 
@@ -134,7 +134,7 @@ def test_place_of_what_engines_share():
 
 def test_signal_without_what_tools_append():
     assert signal("voter.top_SB_DFFE_Q_2_D_SB_LUT4_O_LC") == "voter.top"
-    assert signal("member0.layer0.x_TRELLIS_FF_Q_1") == "member0.layer0.x"
+    assert signal("engine0.layer0.x_TRELLIS_FF_Q_1") == "engine0.layer0.x"
 
 
 def test_count(places):
@@ -176,24 +176,24 @@ def test_harness_has_four_pins_and_drives_every_input():
 
 def test_critical_path_in_the_names_of_the_plan(places):
     path = timing.critical_path(REPORT, places)
-    assert (path["from"], path["to"], path["delay_ns"]) == ("layer0.member0", "ports", 5.5)
+    assert (path["from"], path["to"], path["delay_ns"]) == ("layer0.engine0", "ports", 5.5)
     assert [(part["node"], part["levels"], part["routing_ns"]) for part in path["segments"]] \
-        == [("layer0.member0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
+        == [("layer0.engine0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
 
 
 def test_floorplan_has_a_colour_for_each_engine(places):
     text = floorplan.draw(module(), places, "<title>")
     assert [f">{name}: {cells} cells<" in text for name, cells in (
-        ("member0", 2), ("member1", 2), ("shared by all members", 1))] == [True] * 3
+        ("engine0", 2), ("engine1", 2), ("shared by all engines", 1))] == [True] * 3
     assert "&lt;title&gt;" in text
 
 
 def test_equal_modules_become_one(made, places):
     text = designs.make(made.directory.parent / "folded", *designs.case("folded"))
     left, uses = modules.merged(text.verilog.read_text(), "benn_top")
-    one = r"\benn_top.layer0.member0.pe0"
+    one = r"\benn_top.layer0.engine0.pe0"
     assert uses[one] >= 4  # of 6; some have other names inside
-    assert r"\benn_top.layer0.member1.pe0" not in left
+    assert r"\benn_top.layer0.engine1.pe0" not in left
     bordered = modules.bordered(text.verilog.read_text(), "benn_top", Places(text.manifest))
     assert f"(* keep_hierarchy *) module {one} (" in bordered
     constants = modules.bordered(made.verilog.read_text(), "benn_top", places)
@@ -265,7 +265,7 @@ def test_block_rams_are_spent_only_where_there_are_enough(design, stand_in, caps
                          "spends = '-logic-cost-ram' in open('run.ys').read()")
     many = many.replace("json.dump({\"modules\": netlist}", "if spends:\n        cells = netlist["
                         "'benn_top']['cells']\n        cells.update({f'layer0.m{n}.r': cells["
-                        "'member1.layer0.weights.memory.0.0'] for n in range(40)})\n"
+                        "'engine1.layer0.weights.memory.0.0'] for n in range(40)})\n"
                         "    json.dump({\"modules\": netlist}")
     stand_in(many.replace("open('run.ys')", "open('run.ys' if '-s' in sys.argv else '/dev/null')"))
     assert synth(design, "--json") == 0
@@ -335,7 +335,7 @@ def test_another_version_runs_again(design, stand_in):
 def test_a_clock_that_is_missed(design, stand_in, capsys):
     assert synth(design, "--pnr", "--clock", "200") == 1
     assert ("the design reaches 181.81 MHz, not the 200 MHz that were asked for; the critical path "
-            "is from layer0.member0 to ports") in capsys.readouterr().err
+            "is from layer0.engine0 to ports") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("code", "said"), [
@@ -420,7 +420,7 @@ def test_the_real_tools(made):
     assert found.failure is None
     assert (found.bram, found.dsp, found.xnor_lanes) == (4, 0, 64)
     assert found.lut == sum(row["lut"] for row in found.nodes)
-    assert found.ff == sum(row["ff"] for row in found.members)
+    assert found.ff == sum(row["ff"] for row in found.engines)
     nodes = {node["name"] for node in made.manifest["nodes"]} | {"between nodes", "ports"}
     assert {part["node"].rpartition(".")[2] for part in found.critical_path["segments"]} <= nodes
     assert 10 < found.fmax_mhz < 100

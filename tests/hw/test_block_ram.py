@@ -197,8 +197,8 @@ def test_design(family, tmp_path):
     cells = synthesise(tmp_path, command, text)
     large = {path: size for path, size in memories(text).items() if size.is_large}
     assert set(large) == {f"{path}.memory" for path in (
-        "buffer0", "window2", "layer0.member0.weights", "layer2.member0.weights",
-        "layer3.member0.weights")}
+        "buffer0", "window2", "layer0.engine0.weights", "layer2.engine0.weights",
+        "layer3.engine0.weights")}
     assert [path for path, size in large.items() if not size.is_in(blocks(cells, path))] == []
     asking = [path for path, size in memories(text).items() if is_block(size.depth, size.width)]
     assert sum(blocks(cells, path) for path in asking) \

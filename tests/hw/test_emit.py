@@ -146,7 +146,7 @@ def planned_memories(model, shape):
         has_engines = isinstance(node, nodes.Unit) and isinstance(node.stage.layer, (Conv, Dense))
         for name, memory in node.memories.items():
             copies = range(memory.copies)
-            paths = ([f"member{n}.{name}.memory" for n in copies] if has_engines else
+            paths = ([f"engine{n}.{name}.memory" for n in copies] if has_engines else
                      [f"{name}{n}.memory" for n in copies] if memory.copies > 1 else
                      [inner.get(name, f"{name}.memory")])
             for path in paths if memory.words > 1 or name == "memory" else ():
@@ -169,8 +169,8 @@ def test_engines_share_all_but_weights(name):
         for n in (1, 3))
     of_one = {path for path in one if re.match(r"guard|buffer0|window0|voter|answers|totals", path)}
     for path, (words, width) in one.items():
-        if re.search("member0", path):
-            assert [three[path.replace("member0", f"member{n}")] for n in range(3)] \
+        if re.search("engine0", path):
+            assert [three[path.replace("engine0", f"engine{n}")] for n in range(3)] \
                 == [(words, width)] * 3
         elif path not in of_one and not re.search(r"table\d", path):
             assert three[path] == (words, 3 * width)
@@ -178,16 +178,16 @@ def test_engines_share_all_but_weights(name):
 
 # A refactor leaves these as they are; a change of the design or of Amaranth updates them.
 PARTS = {
-    "dense": "9fbfee96fd840b0ea0ec9ee09fa9a4407835f8552afcd9bfa6f8c3e0dd1e23ef",
-    "residual": "ca8a4b88dc16b0f47af222f8b62dd66d1a17f7f231ef0c49657954b27426ac29",
-    "pools": "c1398fa58525fef1e87310ec985cb434a955e7e631145c832fd6ab060088c6fa",
-    "registers": "a61ca1458a84994497dcba7d8a7d9ac57e0848f8c79c3ce87fb895a732e67644",
-    "direct": "b5ba97356298c0fe3aaca0356b90544fdd8d818ba33186f62bf8b24678ab1228",
-    "tiled": "eda66a2fc3ee8ef0f596cbfd193d48b9d6b8c2c8acb489a4cb28959745f65644",
+    "dense": "f4a56b70f04932050f75323333d44920f434f51302331442a20413dc0eddb886",
+    "residual": "5251a70cb3f0ba98cc4ca1a0d5b917a7642ba88aee65502a1b936c69751d063b",
+    "pools": "4eff023e41c12a445d82c5f1358cfed060b1dbca8235e52a5a562e8fc70c7c8e",
+    "registers": "5ced638f481d7e4ce4fc9aae30dc44bb79408c187d5caa51bd79114c6757d46e",
+    "direct": "00528d92b58f7b0ad7fcf9c2e869a39f83bdcd750780e3ffc417e87ae5cbd43c",
+    "tiled": "b180666eeb06695773eeb1f7b2f93c4abfb18cd13a2f1744c8a1f4830562bd3c",
 }
 HASHES = {
-    "tfc": "f95fea64597e169ad4be7df85e865e5c34e163119eb98db742b48e882dd05cfe",
-    "sfc": "ab9e7790f5ffc38d0fc0e0808132554b92795a6134f5fa9c717929b8b7237f8f",
+    "tfc": "8cfc0f2645ba2c0cdeca67f4dfdd17e461a03437868c73d0558743cf27395505",
+    "sfc": "651909ecbaf211e4f815f89cd528a1702051899fa40e3c799d0d6d1326e9ee93",
 }
 
 
