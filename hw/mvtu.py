@@ -24,8 +24,8 @@ class MatrixVectorUnit(wiring.Component):
     a frame. With P the weighted popcount of an output, a hidden layer gives the code ``number of
     thresholds t with P >= t`` and the score layer (``layer.output_bits`` 0) gives the signed
     ``2*P + offset``. All engines do the same in the same cycles, each with its own weights: one
-    sequencer serves them. Latency from the last word of a fold ``latency.layer_latency``, one word
-    per cycle.
+    sequencer serves them. Latency from the last word read for an output word
+    ``latency.layer_latency``, one word per cycle.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class MatrixVectorUnit(wiring.Component):
         self._fold = fold
         self._rounds = rounds
         self._sf = layer.inputs // fold.simd
-        folds = rounds * (layer.outputs // fold.pe)
+        words_out = rounds * (layer.outputs // fold.pe)
         for words, entries in zip(weights, table, strict=True):
-            if len(words) != folds * self._sf or len(entries) != folds:
-                raise ValueError(f"Memories must hold {folds * self._sf} words of weights and "
-                                 f"{folds} of the table, not {len(words)} and {len(entries)}")
+            if len(words) != words_out * self._sf or len(entries) != words_out:
+                raise ValueError(f"Memories must hold {words_out * self._sf} words of weights and "
+                                 f"{words_out} of the table, not {len(words)} and {len(entries)}")
         self._weights = weights
         self._table = table
         self._engines = len(weights)
@@ -135,7 +135,7 @@ class _Engine(wiring.Component):
     -------
     x : In, a word of inputs, ``weights_latency`` cycles after the address of its weights
     word, row : In, addresses of weights and table
-    valid, first : In, a word is added, and it is the first of its fold
+    valid, first : In, a word is added, and it is the first for its output word
     o : Out(pe * output_bits)
     """
 

@@ -159,30 +159,31 @@ class LineBuffer(wiring.Component):
         _, part_ends = counter(m, part, en=get, name="part")
         column, line_ends = counter(m, kw, en=get & part_ends, name="column")
         row, taps_end = counter(m, kh, en=get & part_ends & line_ends, name="row")
-        fold_ends, group_ends, ends = Signal(), Signal(), Signal()
-        _, last_fold = counter(m, self._replays // self._groups, en=get & fold_ends, name="fold")
+        replay_ends, group_ends, ends = Signal(), Signal(), Signal()
+        _, last_replay = counter(m, self._replays // self._groups, en=get & replay_ends,
+                                 name="fold")
         _, last_group = counter(m, self._groups, en=get & group_ends, name="group")
         first = Signal(init=1)
         m.d.comb += [
-            fold_ends.eq(part_ends & line_ends & taps_end),
-            group_ends.eq(fold_ends & last_fold),
+            replay_ends.eq(part_ends & line_ends & taps_end),
+            group_ends.eq(replay_ends & last_replay),
             ends.eq(group_ends & last_group),
         ]
         with m.If(get):
             m.d.sync += first.eq(ends)
         now = self._windows(m, get & ends)
-        address = self._address(m, now, get, part_ends, line_ends, fold_ends, group_ends, ends)
+        address = self._address(m, now, get, part_ends, line_ends, replay_ends, group_ends, ends)
 
         inside = C(1)
         if pad:
             y, x = now.row + row, now.column + column
             inside = (y >= pad) & (y < height + pad) & (x >= pad) & (x < width + pad)
         within, line, frame = ((row == r) & (column == c) for r, c in self._walk.free_at)
-        frees = last_group & last_fold & part_ends & Mux(
+        frees = last_group & last_replay & part_ends & Mux(
             now.ends_frame, frame, Mux(now.ends_row, line, within))
         return _Word(address, inside, first, ends, frees, now)
 
-    def _address(self, m, now, get, part_ends, line_ends, fold_ends, group_ends, ends):
+    def _address(self, m, now, get, part_ends, line_ends, replay_ends, group_ends, ends):
         """Place of the word to read in the ring."""
         layer, words, size = self._layer, self._words, self._walk.places * self._words
         (height, width, _), (rows, columns), stride = layer.shape, layer.grid, layer.stride
@@ -213,7 +214,7 @@ class LineBuffer(wiring.Component):
         with m.If(get):
             m.d.sync += address.eq(moved(address, Mux(
                 part_ends, Mux(line_ends, to_line, to_tap), 1)))
-            with m.If(fold_ends):
+            with m.If(replay_ends):
                 m.d.sync += address.eq(base)
             with m.If(group_ends):
                 m.d.sync += [address.eq(moved(base, part)), base.eq(moved(base, part))]

@@ -21,7 +21,7 @@ def first_difference(model, folding, taps, beats, x, frames):
     Parameters
     ----------
     taps : of the manifest: which instance is which layer, of so many engines side by side
-    beats : by path of the tap, the integers it carried; per frame a beat per round and output fold
+    beats : by path of the tap, the integers it carried; per frame a beat per round and output word
     x, frames : the frames that were streamed, and the numbers by which to call them
     """
     trace = golden.run(model, x, trace=True)

@@ -238,7 +238,7 @@ def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room,
     """A stage that reads whole frames, its gate, and the ring of two frames before it, which sends
     each frame so often.
 
-    Fold by fold: within one, words follow each other in every cycle once they are there.
+    Output word by output word: for one, words follow each other in every cycle once they are there.
     """
     words = stage.words_in
     puts = i.taken
@@ -252,7 +252,7 @@ def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room,
             puts.append(max(i.offered[n], puts[-1] + 1 if puts else 0,
                             gets[free] + 2 if free >= 0 else 0))
 
-    fold, last = 0, -1
+    block, last = 0, -1
     for frame in count():
         for replay in range(replays):
             for n in range(frame * words, (frame + 1) * words) if replay == 0 else (0,):
@@ -262,14 +262,14 @@ def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room,
                         yield
                 last = max(last, puts[n] if replay == 0 else 0) + 1
                 if replay or n == frame * words:
-                    last = yield from room.reserve(fold, last, fill)
+                    last = yield from room.reserve(block, last, fill)
                 if replay == replays - 1:
                     gets.append(last)
             if replay:
                 if replay == replays - 1:
                     gets += range(last + 1, last + words)
                 last += words - 1
-            fold += 1
+            block += 1
             for o in outputs:
                 o.offered.append(last + latency)
             fill()
@@ -336,7 +336,7 @@ class Flow:
         return o
 
     def _is_fused(self, ring: nodes.Ring) -> bool:
-        """Whether a ring is followed together with the unit that reads it, fold by fold."""
+        """Whether a ring is followed together with the unit that reads it, word by word."""
         return any(unit.stage.layer.reads_frames and ring in self._plan.front(unit)
                    for unit in self._plan.units)
 

@@ -58,7 +58,7 @@ def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
 
 
 def layer_latency(layer: Products, fold: Fold, rounds: int) -> int:
-    """Cycles from the last input word of an output fold to that fold's outputs."""
+    """Cycles from the last word that is read for an output word to that word."""
     weights = weights_latency(layer, fold, rounds)
     sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
     accumulate, compare = 1, int(layer.levels > 1)

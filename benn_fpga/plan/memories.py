@@ -49,7 +49,7 @@ class Contents:
         return cast("Products", self.model.layers[n]), self.folding.layers[n]
 
     def weights(self, n: int) -> list[int]:
-        """Words of layer ``n``: round, output fold, input fold; in a word PE, SIMD, weight bit."""
+        """Words of layer ``n``: round, output word, input word; in each PE, SIMD, weight bit."""
         layer, fold = self._products(n)
         nf, sf = layer.outputs // fold.pe, layer.inputs // fold.simd
         words: list[int] = []
@@ -61,7 +61,7 @@ class Contents:
 
     def table(self, n: int, output_bits: int) -> list[int]:
         """Words of what layer ``n``, whose outputs have ``output_bits``, stores beside weights:
-        round, output fold; in a word PE. With P the weighted popcount, ``s = 2*P - max_sum``,
+        round, output word; in each PE. With P the weighted popcount, ``s = 2*P - max_sum``,
 
         * an integer is ``2*P + entry``: bias - max_sum;
         * one threshold is reached if ``P + entry`` reaches the top bit of the entry;

@@ -34,7 +34,7 @@ FAULTS = {
     "table that is read when it is needed": (
         "test_mvtu.py::test_unit[binary-1-12-0]", "benn_fpga.hw.mvtu",
         "early = engines[0].table_asked", "early = engines[0].table_asked + 1"),
-    "sum that goes on from the fold before": (
+    "sum that goes on from the output word before": (
         "test_mvtu.py::test_unit[two bits-2-4-0]", "benn_fpga.hw.mvtu",
         "Mux(self.first, start, total)", "total"),
     "engines that read each other's inputs": (
@@ -171,9 +171,9 @@ FAULTS = {
     "line buffer that overruns": (
         "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
         "+ 1), init=depth)", "+ 2), init=depth + 1)"),
-    "pixels that are freed in every fold": (
+    "pixels that are freed in every replay": (
         "test_window.py::test_geometry[same-0-2]", "benn_fpga.hw.window",
-        "frees = last_group & last_fold & part_ends", "frees = last_group & part_ends"),
+        "frees = last_group & last_replay & part_ends", "frees = last_group & part_ends"),
     "pixels that are freed a row too early": (
         "test_window.py::test_geometry[rows outside-0-2]", "benn_fpga.plan.geometry",
         "(min(pad, kh - 1), min(stride, kw) - 1)", "(0, min(stride, kw) - 1)"),

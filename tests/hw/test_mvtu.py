@@ -53,7 +53,7 @@ def outputs_of(beats, model, width, shape):
                     for n in range(pe * shape[4])])
     if model.layers[0].is_scores:
         out -= (out >> (width - 1)) << width
-    out = out.reshape(shape).transpose(0, 1, 4, 2, 3)  # frames, rounds, engines, folds, PE
+    out = out.reshape(shape).transpose(0, 1, 4, 2, 3)  # frames, rounds, engines, words, PE
     return out.reshape(shape[0], shape[1] * shape[4], -1)
 
 
