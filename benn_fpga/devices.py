@@ -168,7 +168,7 @@ _ECP5 = Family(
     {
         "LUT4": _LUT,
         "CCU2C": Cost(lut=2, carry=2),
-        "TRELLIS_DPR16X4": Cost(lut=6),  # four that are read, and two places of the write port
+        "TRELLIS_DPR16X4": Cost(lut=6),  # four that are read, and two at the write port
         "TRELLIS_FF": _FF,
         "DP16KD": _BRAM,
         "PDPW16KD": _BRAM,
@@ -238,7 +238,7 @@ def _gowin(family: str) -> Family:
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
-# By itself Yosys weighs LUTs by their inputs, as if small ones shared a place. Here each is one.
+# By itself Yosys weighs LUTs by their inputs, as if small ones shared a cell. Here each is one.
 _XC7_LUTS = ("map_luts", """\
 opt_expr -mux_undef -noclkinv
 abc -lut 6

@@ -542,7 +542,7 @@ class _Pool(Window):
         return self.taps > 1 and all(
             space >= kernel for space, kernel in zip(self.spacing, self.kernel, strict=True))
 
-    def places(self, lanes: int) -> int:
+    def partial_words(self, lanes: int) -> int:
         """Words of ``lanes`` channels in which partial results are held."""
         return self.grid[1] * (self.channels // lanes) if self.is_tiled else 1
 
@@ -565,7 +565,7 @@ class _Pool(Window):
     def _partials(self, unit: Unit, bits_: int) -> dict[str, Memory]:
         """Partial results of tiles."""
         lanes = unit.stage.fold.pe
-        return {"partials": Memory(self.places(lanes), lanes * unit.o.ways * bits_)
+        return {"partials": Memory(self.partial_words(lanes), lanes * unit.o.ways * bits_)
                 } if self.is_tiled else {}
 
 

@@ -37,7 +37,7 @@ def payload(words):
         case nodes.Marks.TAP:
             return tap_layout(words.bits)
         case nodes.Marks.TILE:
-            return tile_layout(words.bits, words.places)
+            return tile_layout(words.bits, words.partials)
     return unsigned(words.bits)
 
 

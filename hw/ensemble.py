@@ -28,7 +28,7 @@ class Ensemble(wiring.Component):
 
     The front of a dense layer is a ring of frames, that of another cuts windows (line buffer,
     window of registers or tiles). A unit computes a layer of all engines, side by side. It never
-    stops: its gate reserves a place in the queue behind it before it starts.
+    stops: its gate reserves a slot in the queue behind it before it starts.
 
     Frames and answers are described in :class:`FrameGuard` and :class:`AnswerPort`. In a stream of
     frames each takes ``plan(model, folding).schedule.cycles_per_frame`` cycles.
@@ -67,7 +67,7 @@ class Ensemble(wiring.Component):
             for port, _ in zip(range(len(node.ports)), node.reads, strict=False):
                 connect(m, plan, node, parts, port)
         for gate in plan.all(nodes.Gate):
-            # A place is reserved in every queue, so that none makes the others wait.
+            # A slot is reserved in every queue, so that none makes the others wait.
             queues = [parts[name] for name in gate.reserves]
             m.d.comb += parts[gate.name].room.eq(reduce(and_, (queue.room for queue in queues)))
             m.d.comb += [queue.take.eq(parts[gate.name].take) for queue in queues]

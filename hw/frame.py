@@ -54,7 +54,7 @@ class FrameGuard(wiring.Component):
         full, end = (1 << self._lanes) - 1, (1 << tail) - 1
         _, final = counter(m, beats, en=pass_on, name="beat")
         m.d.comb += wrong.eq((self.i.p.keep != Mux(final, end, full)) | (self.i.p.last != final))
-        # The last beat waits until its error flag has a place.
+        # The last beat waits until its error flag has a slot.
         m.submodules.errors = errors = Queue(1, count=1, depth=self._depth)
         wiring.connect(m, errors.o, wiring.flipped(self.error))
         source, error, may = Signal(), Signal(), Signal()

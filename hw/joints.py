@@ -54,7 +54,7 @@ class SkidBuffer(wiring.Component):
 class ReplayBuffer(wiring.Component):
     """Sends each frame of ``words`` words ``replays`` times, while the next frame comes in.
 
-    A ring of two frames. A word is sent as soon as it is there and its place is free as soon as it
+    A ring of two frames. A word is sent as soon as it is there and its slot is free as soon as it
     was sent for the last time, so neither side waits for a whole frame. Latency 2, or 1 with
     ``ahead``.
 
@@ -83,7 +83,7 @@ class ReplayBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         depth = 2 * self._words
-        # A word is read the cycle after it is written at the earliest (fresh), and its place is
+        # A word is read the cycle after it is written at the earliest (fresh), and its slot is
         # written the cycle after it is read for the last time at the earliest (free): the ports
         # never meet at an address, and synthesis need not care which would win.
         attrs = buffer_attrs(depth, len(self.i.payload))
@@ -92,13 +92,13 @@ class ReplayBuffer(wiring.Component):
         write, read = mem.write_port(), mem.read_port()
 
         put, get, first, bank, freed = Signal(), Signal(), Signal(), Signal(), Signal()
-        # Words that were never sent, and places that may be written.
+        # Words that were never sent, and slots that may be written.
         fresh = stock(m, depth, comes=put, goes=get & first, name="fresh")
         free = stock(m, depth, comes=freed, goes=put, name="free", full=True)
         address, _ = counter(m, depth, en=put, name="place")
         word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
-        place = Mux(bank, self._words, 0) + word
+        source = Mux(bank, self._words, 0) + word
         m.d.comb += [
             self.i.ready.eq(free != 0),
             put.eq(self.i.valid & self.i.ready),
@@ -111,7 +111,7 @@ class ReplayBuffer(wiring.Component):
             m.d.sync += bank.eq(~bank)
         gone = get & last
         if not self._ahead:
-            m.d.comb += [read.addr.eq(place), read.en.eq(get), self.o.payload.eq(read.data)]
+            m.d.comb += [read.addr.eq(source), read.en.eq(get), self.o.payload.eq(read.data)]
             m.d.comb += freed.eq(gone)
             with m.If(~self.o.valid | self.o.ready):
                 m.d.comb += get.eq(~first | (fresh != 0))
@@ -124,30 +124,30 @@ class ReplayBuffer(wiring.Component):
         ]
         m.d.comb += freed.eq(delay(m, gone, 1, name="gone", init=0)[-1])
         if is_block(depth, len(self.i.payload)):  # a block RAM has two registers of its own
-            m.d.comb += [read.addr.eq(place), read.en.eq(1),
+            m.d.comb += [read.addr.eq(source), read.en.eq(1),
                          self.o.payload.eq(delay(m, read.data, 1, name="data")[-1])]
         else:  # registers are fewer for the address
-            m.d.comb += [read.addr.eq(delay(m, place, 1, name="asked")[-1]), read.en.eq(1),
+            m.d.comb += [read.addr.eq(delay(m, source, 1, name="asked")[-1]), read.en.eq(1),
                          self.o.payload.eq(read.data)]
         return m
 
 
 class Queue(wiring.Component):
-    """A queue of blocks of ``count`` words, whose places are reserved before they are filled.
+    """A queue of blocks of ``count`` words, whose slots are reserved before they are filled.
 
-    Who sends a block must ``take`` a place for it while there is ``room``; then its words never
-    wait. The place is free again when the last word of its block has left the memory. Latency 2.
+    Who sends a block must ``take`` a slot for it while there is ``room``; then its words never
+    wait. The slot is free again when the last word of its block has left the memory. Latency 2.
 
     Parameters
     ----------
     width : bits of the payload
     count : words of a block
-    depth : places for blocks
+    depth : slots for blocks
 
     Members
     -------
     i : In(stream that is always ready), o : Out(stream)
-    room : Out(1), a place is free
+    room : Out(1), a slot is free
     take : In(1), reserves it
     """
 

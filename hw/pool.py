@@ -25,7 +25,7 @@ def _check_lanes(layer, lanes):
 def _layout(layer, lanes, element_bits):
     """Payload of the stream that a pool reads."""
     width = lanes * element_bits
-    return tile_layout(width, layer.places(lanes)) if layer.is_tiled else tap_layout(width)
+    return tile_layout(width, layer.partial_words(lanes)) if layer.is_tiled else tap_layout(width)
 
 
 def _ends(m, layer, p, accept):
@@ -81,7 +81,7 @@ class MaxPoolUnit(wiring.Component):
             delay(m, value, before, name=name)[-1] for name, value in (
                 ("first", first), ("last", last), ("codes", self.i.p.data)))
         partials = Partials(
-            m, len(codes), places=layer.places(lanes), words=layer.channels // lanes,
+            m, len(codes), depth=layer.partial_words(lanes), words=layer.channels // lanes,
             tap=self.i.p, valid=(valid[0], valid[-1]))
         largest = []
         for n in range(lanes):
@@ -183,7 +183,7 @@ class SumPoolUnit(wiring.Component):
             fields += [layer.address_bits(lanes, self._rounds)] * lanes
         early = max(0, before - 1)
         partials = Partials(
-            m, sum(Shape.cast(field).width for field in fields), places=layer.places(lanes),
+            m, sum(Shape.cast(field).width for field in fields), depth=layer.partial_words(lanes),
             words=layer.channels // lanes, tap=p[early], valid=(valid[early], valid[-1]))
         kept, now = (data.View(data.StructLayout({str(n): field for n, field in
                                                   enumerate(fields)}), value)

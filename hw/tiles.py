@@ -13,15 +13,15 @@ from benn_fpga.hw.ram import buffer_attrs
 __all__ = ["Partials", "Tiles", "tile_layout"]
 
 
-def tile_layout(width, places):
+def tile_layout(width, partials):
     """Payload of the stream of tiles.
 
     A word of a pixel, whether its pixel is the first or the last of its window, and whether it is
-    the first or the last of the window's pixels in a row; which of ``places`` words of partial
+    the first or the last of the window's pixels in a row; which of ``partials`` words of partial
     results it goes with.
     """
     return data.StructLayout({"data": width, "first": 1, "last": 1, "enters": 1, "leaves": 1,
-                              "place": range(places)})
+                              "place": range(partials)})
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Tiles(wiring.Component):
             raise ValueError(f"Lanes {lanes} must divide the {layer.channels} channels")
         self._layer = layer
         self._words = layer.channels // lanes
-        self._places = layer.grid[1] * self._words
+        self._partials = layer.grid[1] * self._words
         width = lanes * element_bits
         super().__init__({
             "i": In(stream.Signature(width)),
-            "o": Out(stream.Signature(tile_layout(width, self._places))),
+            "o": Out(stream.Signature(tile_layout(width, self._partials))),
         })
 
     def elaborate(self, platform):
@@ -73,7 +73,7 @@ class Tiles(wiring.Component):
         word, pixel_ends = counter(m, self._words, en=taken, name="word")
         columns = self._axis(m, 1, "column", taken & pixel_ends)
         rows = self._axis(m, 0, "row", taken & pixel_ends & columns.ends)
-        start, _ = counter(m, self._places, step=self._words, name="start",
+        start, _ = counter(m, self._partials, step=self._words, name="start",
                            en=taken & pixel_ends & columns.kept & columns.last)
         keep = Signal()
         m.d.comb += [
@@ -96,7 +96,7 @@ class Tiles(wiring.Component):
         size, kernel, grid, space = (sizes[n] for sizes in (layer.shape, layer.kernel, layer.grid,
                                                             layer.spacing))
         at, ends = counter(m, size, en=en, name=name)
-        # Place in the window; those behind the last window count on from it.
+        # Position in the window; those behind the last window count on from it.
         phase = Signal(range(max(2, space)), name=f"{name}_phase", init=layer.padding)
         with m.If(en):
             m.d.sync += phase.eq(Mux(phase == space - 1, 0, phase + 1))
@@ -120,7 +120,7 @@ class Partials:
     ----------
     m : the module
     width : bits of a word
-    places, words : words in all, and of a pixel
+    depth, words : words in all, and of a pixel
     tap : of tile_layout, a cycle before it is added
     valid : that there is one, in that cycle and in the next
 
@@ -130,20 +130,20 @@ class Partials:
     now : the word that :meth:`update` was given
     """
 
-    def __init__(self, m, width, *, places, words, tap, valid):
+    def __init__(self, m, width, *, depth, words, tap, valid):
         self._m = m
         self._active = valid[1]
         self.now = self.before = Signal(width, name="now", reset_less=True)
         self._write = None
-        if places == 1:
+        if depth == 1:
             return
         m.submodules.memory = mem = memory.Memory(
-            shape=width, depth=places, init=[], attrs=buffer_attrs(places, width))
+            shape=width, depth=depth, init=[], attrs=buffer_attrs(depth, width))
         self._write, read = mem.write_port(), mem.read_port()
-        place, enters, leaves = (
+        address, enters, leaves = (
             delay(m, value, 1, name=name) for name, value in (
                 ("place", tap.place), ("enters", tap.enters), ("leaves", tap.leaves)))
-        m.d.comb += [read.addr.eq(place[0]), self._write.addr.eq(place[1])]
+        m.d.comb += [read.addr.eq(address[0]), self._write.addr.eq(address[1])]
         if words > 1:
             m.d.comb += [read.en.eq(valid[0]), self._write.en.eq(self._active)]
             self.before = read.data

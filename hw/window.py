@@ -38,7 +38,7 @@ class _Word:
 
     Members
     -------
-    address, inside : its place in the ring, and whether it is in the image
+    address, inside : where it is in the ring, and whether it is in the image
     first, last : it starts, or ends, a window
     frees : with it ``window.free`` pixels have been read for the last time
     window : its window
@@ -99,9 +99,9 @@ class LineBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        words, depth = self._words, self._walk.places
+        words, depth = self._words, self._walk.slots
         size = depth * words
-        # A pixel is read the cycle after it was written at the earliest, and its place is written
+        # A pixel is read the cycle after it was written at the earliest, and its slot is written
         # the cycle after it was freed at the earliest: the ports meet at an address at most where a
         # tap is outside the image, and that word is not used.
         m.submodules.memory = mem = memory.Memory(
@@ -184,12 +184,12 @@ class LineBuffer(wiring.Component):
         return _Word(address, inside, first, ends, frees, now)
 
     def _address(self, m, now, get, part_ends, line_ends, replay_ends, group_ends, ends):
-        """Place of the word to read in the ring."""
-        layer, words, size = self._layer, self._words, self._walk.places * self._words
+        """Address of the word to read in the ring."""
+        layer, words, size = self._layer, self._words, self._walk.slots * self._words
         (height, width, _), (rows, columns), stride = layer.shape, layer.grid, layer.stride
         part = words // self._groups
 
-        def places(pixels):
+        def offset(pixels):
             return pixels * words % size
 
         def moved(address, amount):
@@ -199,9 +199,9 @@ class LineBuffer(wiring.Component):
 
         # From the first tap of a window to that of the next: in a row, to a row, to a frame.
         back = (columns - 1) * stride
-        jumps = (places(stride), places(stride * width - back),
-                 places((height - (rows - 1) * stride) * width - back))
-        start = places(-layer.padding * (width + 1))
+        jumps = (offset(stride), offset(stride * width - back),
+                 offset((height - (rows - 1) * stride) * width - back))
+        start = offset(-layer.padding * (width + 1))
         kind = 2 if rows * columns == 1 else 1 if columns == 1 else 0
         address, base, window, after = (
             Signal(range(size), name=name, init=init) for name, init in (
@@ -210,7 +210,7 @@ class LineBuffer(wiring.Component):
         m.d.sync += after.eq(moved(window, Mux(
             now.ends_frame, jumps[2], Mux(now.ends_row, jumps[1], jumps[0]))))
         to_tap = (words - part + 1) % size
-        to_line = (to_tap + places(width - layer.kernel[1])) % size
+        to_line = (to_tap + offset(width - layer.kernel[1])) % size
         with m.If(get):
             m.d.sync += address.eq(moved(address, Mux(
                 part_ends, Mux(line_ends, to_line, to_tap), 1)))
@@ -227,7 +227,7 @@ class LineBuffer(wiring.Component):
 
         What it frees, and how many pixels later the next one ends, is the same for most windows:
         within a row of them it depends on the column, at its end on the row. Where it changes is
-        compared with the next window's place, so that all is in registers when that starts.
+        compared with the next window's position, so that all is in registers when that starts.
         """
         layer, steps = self._layer, self._walk.steps
         (rows, columns), stride = layer.grid, layer.stride
@@ -276,8 +276,8 @@ def _more(steps, n):
 
 
 def _number(at, step, numbers):
-    """``numbers[at // step]``, ``at`` a multiple of ``step``: it is compared with the places where
-    they change."""
+    """``numbers[at // step]``, ``at`` a multiple of ``step``: it is compared with where they
+    change."""
     number = C(int(numbers[-1])) if numbers else C(0)
     for n in reversed(range(len(numbers) - 1)):
         if numbers[n] != numbers[n + 1]:

@@ -63,7 +63,7 @@ class Schedule:
 
 
 class _Room:
-    """Places that a gate reserves in ``queues``: one in each for ``every`` blocks."""
+    """Slots that a gate reserves in ``queues``: one in each for ``every`` blocks."""
 
     def __init__(self, queues: Sequence[Queue], every: int = 1) -> None:
         self.queues = queues
@@ -71,15 +71,15 @@ class _Room:
 
     def reserve(self, block: int, now: int,
                 meanwhile: Callable[[], None] = lambda: None) -> Generator[None, None, int]:
-        """Reserve a place for ``block``; returns the cycle, ``now`` or later.
+        """Reserve a slot for ``block``; returns the cycle, ``now`` or later.
 
         ``meanwhile`` runs whenever another process may have gone on.
         """
-        place, more = divmod(block, self._every)
+        slot, more = divmod(block, self._every)
         if more:
             return now
         for queue in self.queues:
-            while (room := queue.room(place)) is None:
+            while (room := queue.room(slot)) is None:
                 yield
                 meanwhile()
             now = max(now, room)
@@ -98,14 +98,14 @@ def _windows(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel]
              for r, c in walk.free_at]
     whole: list[int] = []  # cycles in which a pixel was written
     freed: list[int] = []  # ... and freed
-    steps, places, offered, taken = walk.steps, walk.places, i.offered, i.taken
+    steps, slots, offered, taken = walk.steps, walk.slots, i.offered, i.taken
     reads, gives = stage.reads, [(n + 1) * per - 1 + latency for n in range(stage.words_out)]
 
     def fill() -> None:
-        """Take what is offered and has a place."""
+        """Take what is offered and has a slot."""
         now = taken[-1] if taken else -1
         for n in range(len(taken), len(offered)):
-            now, free = max(offered[n], now + 1), n // words - places
+            now, free = max(offered[n], now + 1), n // words - slots
             if free >= 0:
                 if len(freed) <= free:
                     return
@@ -372,7 +372,7 @@ class Flow:
             case nodes.Ring() if not self._is_fused(node):
                 return self._add(processes.ring, i, node.i.words, node.replays)
             case nodes.TotalsQueue():
-                return i  # it has places for all answers, and more
+                return i  # it has slots for all answers, and more
             case nodes.Queue():
                 return self.queues[node.name].o
             case nodes.Unit():
@@ -507,7 +507,7 @@ def schedule(plan: Draft) -> Schedule:
 
 def _held(plan: Draft, busy: Mapping[str, int], depths: Mapping[str, int]) -> int:
     """Frames that a design can hold, at the most."""
-    held = 4  # in the encoder, two in the skid buffer, and in the port; flags have two places more
+    held = 4  # in the encoder, two in the skid buffer, and in the port; flags have two slots more
     for unit in plan.units:
         held += 4 + -(-unit.latency // busy[unit.name])  # two in the buffer, two converted
     for queue in plan.all(nodes.Queue):
@@ -521,7 +521,7 @@ def _depths(plan: Draft, cycles: int) -> dict[str, int]:
     """Depth, in blocks, of every queue, if frames take so many cycles.
 
     It is what a stream of frames needs whose words come evenly. A stage that reads whole frames
-    may give many words at a time, and wait while they leave: places for what is under way will do.
+    may give many words at a time, and wait while they leave: slots for what is under way will do.
     """
     frames, needed = 0, _FRAMES
     while frames < needed:

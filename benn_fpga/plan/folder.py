@@ -56,13 +56,13 @@ def check_target(directory: str | Path, model: Ensemble, force: bool = False,
                         f"give another folder, or `force=True` to write there anyway")
     if not force:
         _check_loss(directory, model, extras)
-    place = directory if directory.is_dir() else directory.parent
+    base = directory if directory.is_dir() else directory.parent
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place, prefix=f".{directory.name}."):
+        base.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=base, prefix=f".{directory.name}."):
             pass
     except OSError as error:
-        raise BennError(f"cannot write to {place}: {error.strerror}; "
+        raise BennError(f"cannot write to {base}: {error.strerror}; "
                         f"give a folder you may write to") from None
 
 
@@ -112,8 +112,8 @@ def write(directory: str | Path, verilog: str, manifest: dict[str, Any], model: 
                 "extras": {name: _sha256(text.encode()) for name, text in extras.items()}}
     staging = None
     try:
-        place = directory if directory.is_dir() else directory.parent
-        staging = new_folder(place, f".{directory.name}.")
+        base = directory if directory.is_dir() else directory.parent
+        staging = new_folder(base, f".{directory.name}.")
         (staging / VERILOG).write_bytes(verilog.encode())
         modelfile.save(model, staging / MODEL)
         text = json.dumps(manifest, indent=2, sort_keys=True) + "\n"

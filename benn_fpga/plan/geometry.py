@@ -86,8 +86,8 @@ class Walk:
         return max(step.need for step in self.steps)
 
     @property
-    def places(self) -> int:
-        """Pixels that the line buffer has place for.
+    def slots(self) -> int:
+        """Pixels that the line buffer has room for.
 
         Of a kernel of one tap a pixel comes in while the one before it is read.
         """
@@ -107,7 +107,7 @@ class Slide:
     """How windows of registers move over an image: one column of pixels further in each step.
 
     A row of the image takes ``width`` steps: more than it has columns where a row of windows is
-    longer, and two where there is but one. A step takes a pixel if there is one at its place. A
+    longer, and two where there is but one. A step takes a pixel if there is one at its position. A
     window that reaches beyond a row is complete while the next row is already coming in, and one
     that reaches below the image after all pixels are in; what is outside the image is not looked
     at.

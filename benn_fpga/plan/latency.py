@@ -67,14 +67,14 @@ def layer_latency(layer: Products, fold: Fold, rounds: int) -> int:
 
 def max_latency(layer: MaxPool, lanes: int) -> int:
     """Cycles from the last tap of a max pool's window to its word."""
-    recall, compare = int(layer.places(lanes) > 1), 1
+    recall, compare = int(layer.partial_words(lanes) > 1), 1
     return recall + compare
 
 
 def pool_latency(layer: SumPool, lanes: int, rounds: int) -> tuple[int, int, int]:
     """Registers of a sum pool before its sums, that of the sums, and those behind them."""
     read = 0 if rounds * layer.channels == lanes else MEMORY_LATENCY
-    recall = int(layer.places(lanes) > 1)  # the sum so far is read from a memory
+    recall = int(layer.partial_words(lanes) > 1)  # the sum so far is read from a memory
     accumulate, choose, compare = 1, 1, 1
     if not layer.output_bits:
         return recall, accumulate, 0

@@ -40,7 +40,7 @@ class Stream:
     All engines do the same in the same cycles. So one stream carries what belongs to all of them:
     element by element, that of engine 0 first. What all of them share has one way.
 
-    ``marks`` go with every word; those of tiles name one of ``places`` partial results. A word is
+    ``marks`` go with every word; those of tiles name one of ``partials`` partial results. A word is
     there ``ahead`` cycles after it was offered and taken: what goes with it can be read meanwhile.
     """
 
@@ -48,7 +48,7 @@ class Stream:
     lanes: int
     element_bits: int
     marks: Marks = Marks.NONE
-    places: int = 1
+    partials: int = 1
     ways: int = 1
     ahead: int = 0
 
@@ -243,7 +243,7 @@ class Tiles(Front):
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
         layer = stage.windowed
         o = replace(i, words=layer.covered * stage.words_in, marks=Marks.TILE,
-                    places=layer.grid[1] * stage.words_in)
+                    partials=layer.grid[1] * stage.words_in)
         return cls(i=i, o=o, stage=stage, **where)
 
 
@@ -257,15 +257,15 @@ class LineBuffer(Front):
 
     @classmethod
     def before(cls, stage: Stage, i: Stream, **where: Unpack[_Where]) -> Self:
-        i = replace(i, marks=Marks.NONE, places=1)
+        i = replace(i, marks=Marks.NONE, partials=1)
         o = replace(i, words=stage.pixels_out * stage.reads, marks=Marks.TAP,
                     ahead=latency.window_ahead(stage.window))
         return cls(i=i, o=o, stage=stage, **where)
 
     @property
     def memories(self) -> dict[str, Memory]:
-        places = Walk(self.stage.window).places
-        return {"memory": Memory(places * self.stage.words_in, self.i.bits)}
+        slots = Walk(self.stage.window).slots
+        return {"memory": Memory(slots * self.stage.words_in, self.i.bits)}
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class SlidingWindow(Front):
 
 @dataclass(frozen=True)
 class Gate(Node):
-    """Lets words pass once it has reserved a place for what they become.
+    """Lets words pass once it has reserved a slot for what they become.
 
     ``count`` words, if ``marked`` of those with ``last``, become a block in every queue that it
     ``reserves``, by name. The unit behind it then never has to stop.

@@ -7,7 +7,7 @@
                                          -> [serial] -> [hard] -> voter -> answers -> port
 
 Nobody stops: before a unit starts what becomes a block in the queue behind it, its gate reserves
-the place. All engines do the same in the same cycles, so one stream carries the words of all of
+the slot. All engines do the same in the same cycles, so one stream carries the words of all of
 them, and all that is not arithmetic or weights is there once.
 
 The gateware instantiates the nodes and connects what they read, the cycle model times them, the
@@ -254,7 +254,7 @@ class _Drafter:
         """What the unit of a stage, which gives words of so many ways, reads of those ``given``."""
         marks = stage.layer.marks
         shares = stage.layer.shares_inputs
-        return replace(given, marks=marks, places=given.places if marks is Marks.TILE else 1,
+        return replace(given, marks=marks, partials=given.partials if marks is Marks.TILE else 1,
                        ways=given.ways if shares else ways, ahead=given.ahead if shares else 0)
 
     def _layer(self, stage: Stage) -> None:

@@ -143,14 +143,14 @@ def ring(i: Channel, o: Channel, words: int, replays: int) -> Process:
     """hw.joints.ReplayBuffer: frames of ``words`` words, each sent ``replays`` times."""
     puts: list[int] = []
     gets: list[int] = []
-    places = 2 * words
+    slots = 2 * words
 
     def put(n: int) -> bool:
-        """Take word ``n``, if it is offered and its place is known to be free."""
-        if len(i.offered) <= n or (n >= places and len(gets) <= n - places):
+        """Take word ``n``, if it is offered and its slot is known to be free."""
+        if len(i.offered) <= n or (n >= slots and len(gets) <= n - slots):
             return False
         now = max(i.offered[n], puts[-1] + 1 if puts else 0,
-                  gets[n - places] + 1 if n >= places else 0)
+                  gets[n - slots] + 1 if n >= slots else 0)
         i.taken.append(now)
         puts.append(now)
         return True
@@ -207,11 +207,11 @@ def answers(i: Channel, o: Channel, beats_in: Channel | None, size: int, flag_la
 
 
 class Queue:
-    """hw.joints.Queue: blocks of ``size`` words, ``depth`` places; None for as many as are needed.
+    """hw.joints.Queue: blocks of ``size`` words, ``depth`` slots; None for as many as are needed.
 
     Members
     -------
-    starts : cycles in which a place was taken, by block; who sends them appends here
+    starts : cycles in which a slot was taken, by block; who sends them appends here
     released : cycles in which the last word of a block left the memory
     """
 
@@ -223,7 +223,7 @@ class Queue:
         self.released: list[int] = []
 
     def room(self, block: int) -> int | None:
-        """First cycle with a place for ``block``; None if that is not known yet."""
+        """First cycle with a slot for ``block``; None if that is not known yet."""
         if self.depth is None or block < self.depth:
             return 0
         free = block - self.depth
@@ -245,7 +245,7 @@ class Queue:
             yield
 
     def most(self) -> int:
-        """Places that were taken at once."""
+        """Slots that were taken at once."""
         most = gone = 0
         for block, start in enumerate(self.starts):
             while gone < len(self.released) and self.released[gone] < start:

@@ -70,7 +70,7 @@ class Stage:
 
     @property
     def words_per_block(self) -> int:
-        """Words that it gives for one place in a queue: of a pixel, of a frame one."""
+        """Words that it gives for one slot in a queue: of a pixel, of a frame one."""
         return 1 if self.layer.reads_frames else self.words_out
 
     @property

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from html import escape
 
 from benn_fpga.plan import names
-from benn_fpga.synthesis.places import HARNESS
+from benn_fpga.synthesis.owners import HARNESS
 
 __all__ = ["draw"]
 
@@ -16,14 +16,14 @@ _SHARED = "#555555"
 _BEL = re.compile(r"X(\d+)/?Y(\d+)")
 
 
-def draw(module, places, title):
+def draw(module, owners, title):
     """The text of an SVG file, of a netlist that nextpnr has placed; a tile has the colour of the
     engine that most of its cells belong to, and what all share is grey."""
     tiles = defaultdict(Counter)
     for name, cell in module["cells"].items():
         at = _BEL.search(cell["attributes"].get("NEXTPNR_BEL", ""))
         if at and not name.startswith((f"{HARNESS}.", "$")):
-            tiles[int(at[1]), int(at[2])][places.of(name).engine] += 1
+            tiles[int(at[1]), int(at[2])][owners.of(name).engine] += 1
     if not tiles:
         return None
     wide, high = (max(tile[axis] for tile in tiles) + 2 for axis in (0, 1))

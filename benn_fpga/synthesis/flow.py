@@ -21,7 +21,7 @@ from benn_fpga.output import alone, check_folder, new_folder, write_atomically
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.synthesis import floorplan, modules, netlist, registers, script, timing, toolchain
 from benn_fpga.synthesis.harness import around
-from benn_fpga.synthesis.places import Places
+from benn_fpga.synthesis.owners import Owners
 from benn_fpga.synthesis.toolchain import ToolFailed
 
 __all__ = ["FOLDER", "Synthesis", "mapped", "run"]
@@ -114,10 +114,10 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
     if pnr and device.family.nextpnr is None:
         raise BennError(f"{device.name} is only counted: there is no open tool that places it; "
                         f"leave out `pnr`, or take another device")
-    place = design.directory / FOLDER / device.name
-    check_folder(place)
-    with alone(place):
-        work = _Work(design, device, place, bar, force)
+    folder = design.directory / FOLDER / device.name
+    check_folder(folder)
+    with alone(folder):
+        work = _Work(design, device, folder, bar, force)
         work.synthesise()
         if pnr and not work.missing:
             work.place_and_route(seed, clock)
@@ -132,10 +132,10 @@ def mapped(design, device, *, bar):
     device = devices.find(device)
     if not device.family.models:
         raise BennError(f"{device.name} has no cells that could be simulated; take another device")
-    place = design.directory / FOLDER / device.name
-    check_folder(place)
-    with alone(place):
-        work = _Work(design, device, place, bar, False)
+    folder = design.directory / FOLDER / device.name
+    check_folder(folder)
+    with alone(folder):
+        work = _Work(design, device, folder, bar, False)
         work.synthesise()
         return work.model()
 
@@ -143,33 +143,33 @@ def mapped(design, device, *, bar):
 class _Work:
     """The steps of one run, and what is known after each."""
 
-    def __init__(self, design, device, place, bar, force):
-        self._design, self._device, self._place = design, device, place
+    def __init__(self, design, device, folder, bar, force):
+        self._design, self._device, self._folder = design, device, folder
         self._bar, self._force = bar, force
-        self._places = Places(design.manifest)
+        self._owners = Owners(design.manifest)
         self._report = self._read()
         self._tools, self._steps, self._reused = {}, {}, []
 
     def _read(self):
         try:
-            found = json.loads((self._place / _REPORT).read_bytes())
+            found = json.loads((self._folder / _REPORT).read_bytes())
             return found if isinstance(found, dict) else {}
         except (OSError, ValueError, RecursionError):
             return {}
 
     def _write(self):
         text = json.dumps(self._report, indent=2) + "\n"
-        write_atomically(self._place / _REPORT, text.encode(), force=True)
+        write_atomically(self._folder / _REPORT, text.encode(), force=True)
 
     def _forget(self, step, *names):
         """Remove a result, so that none is there whose step has failed."""
         self._report.pop(step, None)
         for name in (_REPORT, *names):
-            (self._place / name).unlink(missing_ok=True)
+            (self._folder / name).unlink(missing_ok=True)
 
     def _is_done(self, step, key, *names):
         done = not self._force and self._report.get(step, {}).get("key") == key and \
-            all((self._place / name).is_file() for name in names)
+            all((self._folder / name).is_file() for name in names)
         if done:
             self._reused.append(step)
             self._steps[step] = self._report[step]["seconds"]
@@ -178,7 +178,7 @@ class _Work:
     @contextmanager
     def _step(self, step, key, text):
         """Run a tool in a folder that is removed; all that is kept must be moved out of it."""
-        start, work = time.monotonic(), new_folder(self._place, ".run.")
+        start, work = time.monotonic(), new_folder(self._folder, ".run.")
         found = {"key": key}
         try:
             with self._bar(text, None):
@@ -190,7 +190,7 @@ class _Work:
         self._write()
 
     def _log(self, step):
-        return self._place / f"{step}.log"
+        return self._folder / f"{step}.log"
 
     def synthesise(self):
         family, tool = self._device.family, toolchain.yosys()
@@ -203,7 +203,7 @@ class _Work:
         self._forget("models", _MODEL)
         with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, found):
             text = self._design.verilog.read_text()
-            (work / "design.v").write_text(modules.bordered(text, TOP, self._places))
+            (work / "design.v").write_text(modules.bordered(text, TOP, self._owners))
             for spend in (True, False) if family.spends_blocks else (False,):
                 (work / "run.ys").write_text(script.script(family, tool, work, spend))
                 # Without -q, what goes to stdout may lack its end.
@@ -215,7 +215,7 @@ class _Work:
                     break
             found |= counted
             for name in (_NETLIST, _VERILOG):
-                os.replace(work / name, self._place / name)
+                os.replace(work / name, self._folder / name)
 
     def _use_registers(self, tool, work):
         """Write the netlist anew, with registers moved into block RAMs, if there are any."""
@@ -232,8 +232,8 @@ class _Work:
 
     def _counted(self, path):
         with self._readable(_YOSYS):
-            module = netlist.named(netlist.read(path, TOP), self._places)
-            counted = netlist.count(module, self._device.family, self._places)
+            module = netlist.named(netlist.read(path, TOP), self._owners)
+            counted = netlist.count(module, self._device.family, self._owners)
         return {**counted.describe(), "nodes": counted.nodes(), "engines": counted.engines()}
 
     @contextmanager
@@ -246,13 +246,13 @@ class _Work:
                              f"({type(error).__name__}); see {self._log(step)}") from None
 
     def model(self):
-        path, tool = self._place / _MODEL, toolchain.yosys()
+        path, tool = self._folder / _MODEL, toolchain.yosys()
         key = _key(self._report[_YOSYS]["key"], _MODEL)
         if not self._is_done("models", key, _MODEL):
             self._forget("models", _MODEL)
             self._write()
             with self._step("models", key, f"models of {self._device.name}") as (work, _):
-                shutil.copy(self._place / _VERILOG, work)
+                shutil.copy(self._folder / _VERILOG, work)
                 (work / "run.ys").write_text(script.simulation(self._device.family, work))
                 tool.run(["-q", "-s", "run.ys"], work, self._log("models"))
                 with self._readable("models"):
@@ -296,7 +296,7 @@ class _Work:
                 placed = netlist.read(work / "placed.json", TOP)
                 found |= {
                     "fmax_mhz": timing.fmax(report),
-                    "critical_path": timing.critical_path(report, self._places),
+                    "critical_path": timing.critical_path(report, self._owners),
                     "utilisation": report["utilization"],
                     "clock_mhz": clock or device.clock,
                     "seed": seed,
@@ -304,13 +304,13 @@ class _Work:
                 }
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{found['fmax_mhz']:g} MHz"
-                picture = floorplan.draw(placed, self._places, title).encode()
-            write_atomically(self._place / _PICTURE, picture, force=True)
+                picture = floorplan.draw(placed, self._owners, title).encode()
+            write_atomically(self._folder / _PICTURE, picture, force=True)
 
     def _surround(self, path):
         with self._readable(_YOSYS):
-            whole = json.loads((self._place / _NETLIST).read_bytes())
-            module = netlist.named(whole["modules"][TOP], self._places)
+            whole = json.loads((self._folder / _NETLIST).read_bytes())
+            module = netlist.named(whole["modules"][TOP], self._owners)
             around(module, self._device.family.harness)
         path.write_text(json.dumps(whole))
 
@@ -354,7 +354,7 @@ class _Work:
                                                    "seed")},
             clock_met=None if clock is None or not placed else placed["fmax_mhz"] >= clock,
             tools=self._tools,
-            files={name: str(self._place / name) for step in self._steps for name in names[step]},
+            files={name: str(self._folder / name) for step in self._steps for name in names[step]},
             steps=self._steps,
             reused=self._reused)
 

@@ -5,7 +5,7 @@ nothing can be optimised away (the netlist is mapped already), and paths from an
 between registers. Cells have names below HARNESS, so that they are not counted.
 """
 
-from benn_fpga.synthesis.places import HARNESS
+from benn_fpga.synthesis.owners import HARNESS
 
 __all__ = ["around"]
 

@@ -42,7 +42,7 @@ def _escaped(name):
     return f"{name} " if name.startswith("\\") else name
 
 
-def bordered(text, top, places):
+def bordered(text, top, owners):
     """The Verilog ``text`` with equal modules merged; nodes of the plan, and what they have several
     times, keep their borders until they are mapped.
 
@@ -54,10 +54,10 @@ def bordered(text, top, places):
 
     def border(name):
         path = name.removeprefix(f"\\{top}.").split(".")
-        inside = places.of(".".join([*path, ""]))
-        if name == top or inside.node is None or places.is_constant(inside.node):
+        inside = owners.of(".".join([*path, ""]))
+        if name == top or inside.node is None or owners.is_constant(inside.node):
             return ""
-        is_node = places.of(".".join(path)).node is None
+        is_node = owners.of(".".join(path)).node is None
         return "(* keep_hierarchy *) " if is_node or uses[name] >= REPEATED else ""
     return "\n".join(f"{border(name)}module {_escaped(name)}({body}endmodule\n"
                      for name, body in left.items())

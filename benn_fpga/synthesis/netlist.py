@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 
 from benn_fpga.devices import RESOURCES
-from benn_fpga.synthesis.places import HARNESS, Place
+from benn_fpga.synthesis.owners import HARNESS, Owner
 
 __all__ = ["Count", "count", "named", "placed", "read", "readers"]
 
@@ -24,7 +24,7 @@ class Count:
     dsp: int = 0
     logic_cells: int | None = None
     cells: dict[str, int] = field(default_factory=dict)
-    places: dict[Place, dict[str, int]] = field(default_factory=dict)
+    owners: dict[Owner, dict[str, int]] = field(default_factory=dict)
 
     def describe(self):
         return {**{name: getattr(self, name) for name in (*_COUNTED, *RESOURCES)},
@@ -32,17 +32,17 @@ class Count:
 
     def nodes(self):
         """Of each node what it takes in all engines, of None what is between nodes."""
-        return _summed(self.places, "node", lambda place: place.node)
+        return _summed(self.owners, "node", lambda owner: owner.node)
 
     def engines(self):
         """Of each engine what it takes, of None what all of them share."""
-        return _summed(self.places, "engine", lambda place: place.engine)
+        return _summed(self.owners, "engine", lambda owner: owner.engine)
 
 
-def _summed(places, what, key):
+def _summed(owners, what, key):
     found = {}
-    for place, numbers in places.items():
-        found.setdefault(key(place), Counter()).update(numbers)
+    for owner, numbers in owners.items():
+        found.setdefault(key(owner), Counter()).update(numbers)
     return [{what: name, **{each: numbers[each] for each in _COUNTED}}
             for name, numbers in sorted(found.items(), key=lambda item: (
                 item[0] is None, item[0]))]
@@ -54,7 +54,7 @@ def read(path, top):
     return found[top] if len(found) > 1 else next(iter(found.values()))
 
 
-def named(module, places):
+def named(module, owners):
     """``module`` with cells named by their node where only a wire outside is known by name, as with
     registers that drive a port of the design; it is changed in place.
 
@@ -66,14 +66,14 @@ def named(module, places):
             cell["connections"]["COUT"] = [_NOTHING]
     inside = {}
     for name, net in module["netnames"].items():
-        if places.of(name).node is not None:
+        if owners.of(name).node is not None:
             for bit in net["bits"]:
                 before = inside.get(bit)
                 if before is None or name.count(".") > before.count("."):
                     inside[bit] = name
     cells = {}
     for name, cell in module["cells"].items():
-        if places.of(name).node is None:
+        if owners.of(name).node is None:
             driven = (bit for port, bits in cell["connections"].items()
                       if cell["port_directions"].get(port) == "output" for bit in bits)
             found = next((inside[bit] for bit in driven if bit in inside), None)
@@ -86,32 +86,32 @@ def named(module, places):
     return module
 
 
-def count(module, family, places):
-    """The :class:`Count` of a netlist; :class:`~benn_fpga.synthesis.places.Places` names nodes."""
+def count(module, family, owners):
+    """The :class:`Count` of a netlist; :class:`~benn_fpga.synthesis.owners.Owners` names nodes."""
     found, total, cells = {}, Counter(), Counter()
     for name, cell in module["cells"].items():
         cost = family.cost(cell["type"])
         if cost is None:
             continue
         cells[cell["type"]] += 1
-        here = found.setdefault(places.of(name), Counter())
+        here = found.setdefault(owners.of(name), Counter())
         for what, number in asdict(cost).items():
             total[what] += number
             here[what] += number
     for name in _feeds(module, family.chain):
-        for counted in (total, found[places.of(name)]):
+        for counted in (total, found[owners.of(name)]):
             counted.update(asdict(family.cells[family.chain]))
     logic_cells = None
     if family.has_logic_cells:
         alone, packed = _logic_cells(module)
         for name in alone:  # each takes a LUT that does nothing else
-            found[places.of(name)]["lut"] += 1
+            found[owners.of(name)]["lut"] += 1
             total["lut"] += 1
         logic_cells = total["lut"] + total["ff"] - packed
     return Count(**{name: total[name] for name in _COUNTED}, logic_cells=logic_cells,
                  cells=dict(sorted(cells.items())),
-                 places={place: {name: here[name] for name in _COUNTED}
-                         for place, here in sorted(found.items(), key=lambda item: str(item[0]))})
+                 owners={owner: {name: here[name] for name in _COUNTED}
+                         for owner, here in sorted(found.items(), key=lambda item: str(item[0]))})
 
 
 def placed(module, family):

@@ -50,7 +50,7 @@ def script(family, tool, work, spend=False):
     """The commands for the file design.v in the folder ``work``, which gets what else they read.
 
     ``tool`` is the Yosys that will run them. With ``spend`` block RAMs are used for small memories
-    too, if the family has no other place for them than registers.
+    too, if the family has nothing else for them than registers.
     """
     command = f"{family.command} -top {TOP}"
     if family.command == "generic":

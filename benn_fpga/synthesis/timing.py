@@ -1,6 +1,6 @@
 """What nextpnr reports, in the names of the plan: clock and critical path."""
 
-from benn_fpga.synthesis.places import HARNESS, signal
+from benn_fpga.synthesis.owners import HARNESS, signal
 
 __all__ = ["critical_path", "fmax"]
 
@@ -10,7 +10,7 @@ def fmax(report):
     return min(int(clock["achieved"] * 100) / 100 for clock in report["fmax"].values())
 
 
-def critical_path(report, places):
+def critical_path(report, owners):
     """The slowest path between two registers: where it starts and ends, and what it passes.
 
     Each of ``segments`` is a stretch in one node, with its delays in nanoseconds.
@@ -24,18 +24,18 @@ def critical_path(report, places):
     for step in path:
         # Routing counts for the node that it leaves.
         name = step["from"]["cell"]
-        where = _where(name, places)
+        where = _where(name, owners)
         if not segments or segments[-1]["node"] != where:
             segments.append({"node": where, "logic_ns": 0.0, "routing_ns": 0.0, "levels": 0})
         key = "routing_ns" if step["type"] == "routing" else "logic_ns"
         segments[-1][key] += step["delay"]
         segments[-1]["levels"] += step["type"] == "logic"
     ends = [path[0]["from"]["cell"], path[-1]["to"]["cell"]]
-    if segments[-1]["node"] != _where(ends[1], places):
-        segments.append({"node": _where(ends[1], places), "logic_ns": 0.0, "routing_ns": 0.0,
+    if segments[-1]["node"] != _where(ends[1], owners):
+        segments.append({"node": _where(ends[1], owners), "logic_ns": 0.0, "routing_ns": 0.0,
                          "levels": 0})
     return {
-        "from": _where(ends[0], places), "to": _where(ends[1], places),
+        "from": _where(ends[0], owners), "to": _where(ends[1], owners),
         "from_signal": signal(ends[0]), "to_signal": signal(ends[1]),
         "delay_ns": round(sum(step["delay"] for step in path), 3),
         "logic_ns": round(sum(part["logic_ns"] for part in segments), 3),
@@ -46,7 +46,7 @@ def critical_path(report, places):
     }
 
 
-def _where(name, places):
+def _where(name, owners):
     if name.startswith(f"{HARNESS}."):
         return "ports"  # the world around the design
-    return str(places.of(name))
+    return str(owners.of(name))

@@ -62,7 +62,7 @@ def test_rows_of_a_window_of_registers_take_as_long_as_each_other(kernel, words,
     assert alone(stage, supply) == cycles._alone(stage, supply)
 
 
-def test_one_place_less_may_cost_cycles():
+def test_one_slot_less_may_cost_cycles():
     """At least in one design, or the depths would be arbitrary."""
     rng = np.random.default_rng(3)
     encoder = draw.Encoder("planes", (6, 6, 2), 2, np.zeros((1, 0), np.int32))

@@ -27,7 +27,7 @@ from benn_fpga.synthesis import (
     timing,
     toolchain,
 )
-from benn_fpga.synthesis.places import HARNESS, Place, Places, signal
+from benn_fpga.synthesis.owners import HARNESS, Owner, Owners, signal
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
 # The netlist of a design in which a register of layer 0 counts, in two engines, and a port.
@@ -85,8 +85,8 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def places():
-    return Places(describe(*designs.case("unrolled")))
+def owners():
+    return Owners(describe(*designs.case("unrolled")))
 
 
 @pytest.fixture
@@ -118,18 +118,18 @@ def kept(design, device="ice40-up5k"):
     return sorted(os.listdir(design.directory / "synth" / device))
 
 
-def test_places_in_any_order(places):
-    assert {places.of(name) for name in (
+def test_owners_in_any_order(owners):
+    assert {owners.of(name) for name in (
         "engine1.layer0.x", "layer0.engine1.x", "engine1.layer0.voter.x", "layer0.pe3.engine1.y",
-        "$flatten\\engine1.\\layer0.$1")} == {Place("layer0", 1)}
-    assert places.of("voter.total") == Place("voter")
-    assert places.of("engine1.x") == Place(None, 1)
-    assert places.of("layer0") == Place()
+        "$flatten\\engine1.\\layer0.$1")} == {Owner("layer0", 1)}
+    assert owners.of("voter.total") == Owner("voter")
+    assert owners.of("engine1.x") == Owner(None, 1)
+    assert owners.of("layer0") == Owner()
 
 
-def test_place_of_what_engines_share():
+def test_owner_of_what_engines_share():
     model, folding = designs.case("planes")
-    assert Places(describe(model, folding)).of("hard.x") == Place("hard")
+    assert Owners(describe(model, folding)).of("hard.x") == Owner("hard")
 
 
 def test_signal_without_what_tools_append():
@@ -137,32 +137,32 @@ def test_signal_without_what_tools_append():
     assert signal("engine0.layer0.x_TRELLIS_FF_Q_1") == "engine0.layer0.x"
 
 
-def test_count(places):
-    found = netlist.count(netlist.named(module(), places), devices.find("ice40-up5k").family,
-                          places)
+def test_count(owners):
+    found = netlist.count(netlist.named(module(), owners), devices.find("ice40-up5k").family,
+                          owners)
     assert (found.lut, found.ff, found.bram, found.logic_cells) == (1, 3, 1, 3)
-    assert found.places == {
-        Place("layer0", 0): {"lut": 1, "carry": 0, "ff": 1, "bram": 0, "dsp": 0},
-        Place("layer0", 1): {"lut": 0, "carry": 0, "ff": 1, "bram": 1, "dsp": 0},
-        Place("port"): {"lut": 0, "carry": 0, "ff": 1, "bram": 0, "dsp": 0}}
+    assert found.owners == {
+        Owner("layer0", 0): {"lut": 1, "carry": 0, "ff": 1, "bram": 0, "dsp": 0},
+        Owner("layer0", 1): {"lut": 0, "carry": 0, "ff": 1, "bram": 1, "dsp": 0},
+        Owner("port"): {"lut": 0, "carry": 0, "ff": 1, "bram": 0, "dsp": 0}}
     assert [(row["engine"], row["ff"]) for row in found.engines()] == [(0, 1), (1, 1), (None, 1)]
 
 
-def test_a_carry_without_a_lut_takes_one(places):
+def test_a_carry_without_a_lut_takes_one(owners):
     cells = {**CELLS, "voter.c_SB_CARRY_CO": ("SB_CARRY", {"I0": 2, "I1": 3, "CI": 9, "CO": 10})}
     family = devices.find("ice40-up5k").family
-    assert netlist.count(module(cells), family, places).lut == 2
+    assert netlist.count(module(cells), family, owners).lut == 2
     cells["voter.s_SB_LUT4_O"] = ("SB_LUT4", {"I1": 2, "I2": 3, "I3": 9, "O": 11})
-    assert netlist.count(module(cells), family, places).lut == 2
+    assert netlist.count(module(cells), family, owners).lut == 2
 
 
-def test_what_nextpnr_adds_to_carry_chains(places):
+def test_what_nextpnr_adds_to_carry_chains(owners):
     """One where it starts, one where a LUT reads a carry, none for the last, which nobody reads."""
     cells = {"voter.a": ("CCU2C", {"CIN": "0", "COUT": 20}),
              "voter.b": ("CCU2C", {"CIN": 20, "COUT": 21}),
              "voter.c": ("CCU2C", {"CIN": 21, "COUT": 22}), "port.d": ("LUT4", {"A": 21, "Z": 23})}
-    found = netlist.count(netlist.named(module(cells), places), devices.find("ecp5-12k").family,
-                          places)
+    found = netlist.count(netlist.named(module(cells), owners), devices.find("ecp5-12k").family,
+                          owners)
     assert (found.lut, found.carry) == (2 * (3 + 2) + 1, 2 * (3 + 2))
 
 
@@ -174,29 +174,29 @@ def test_harness_has_four_pins_and_drives_every_input():
     assert made["cells"][f"{HARNESS}.m_axis_tuser_0"]["connections"]["D"] == [7]
 
 
-def test_critical_path_in_the_names_of_the_plan(places):
-    path = timing.critical_path(REPORT, places)
+def test_critical_path_in_the_names_of_the_plan(owners):
+    path = timing.critical_path(REPORT, owners)
     assert (path["from"], path["to"], path["delay_ns"]) == ("layer0.engine0", "ports", 5.5)
     assert [(part["node"], part["levels"], part["routing_ns"]) for part in path["segments"]] \
         == [("layer0.engine0", 0, 2.0), ("voter", 1, 2.0), ("ports", 0, 0.0)]
 
 
-def test_floorplan_has_a_colour_for_each_engine(places):
-    text = floorplan.draw(module(), places, "<title>")
+def test_floorplan_has_a_colour_for_each_engine(owners):
+    text = floorplan.draw(module(), owners, "<title>")
     assert [f">{name}: {cells} cells<" in text for name, cells in (
         ("engine0", 2), ("engine1", 2), ("shared by all engines", 1))] == [True] * 3
     assert "&lt;title&gt;" in text
 
 
-def test_equal_modules_become_one(made, places):
+def test_equal_modules_become_one(made, owners):
     text = designs.make(made.directory.parent / "folded", *designs.case("folded"))
     left, uses = modules.merged(text.verilog.read_text(), "benn_top")
     one = r"\benn_top.layer0.engine0.pe0"
     assert uses[one] >= 4  # of 6; some have other names inside
     assert r"\benn_top.layer0.engine1.pe0" not in left
-    bordered = modules.bordered(text.verilog.read_text(), "benn_top", Places(text.manifest))
+    bordered = modules.bordered(text.verilog.read_text(), "benn_top", Owners(text.manifest))
     assert f"(* keep_hierarchy *) module {one} (" in bordered
-    constants = modules.bordered(made.verilog.read_text(), "benn_top", places)
+    constants = modules.bordered(made.verilog.read_text(), "benn_top", owners)
     assert r"(* keep_hierarchy *) module \benn_top.voter (" in constants
     assert r"(* keep_hierarchy *) module \benn_top.layer0 (" not in constants
 

@@ -59,14 +59,14 @@ class AsynchronousRead(wiring.Component):
     """What no block RAM can do."""
 
     def __init__(self):
-        super().__init__({"place": In(7), "put": In(1), "i": In(64), "o": Out(64)})
+        super().__init__({"address": In(7), "put": In(1), "i": In(64), "o": Out(64)})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = mem = memory.Memory(shape=64, depth=128, init=[])
         write, read = mem.write_port(), mem.read_port(domain="comb")
-        m.d.comb += [write.addr.eq(self.place), write.data.eq(self.i), write.en.eq(self.put),
-                     read.addr.eq(self.place), self.o.eq(read.data)]
+        m.d.comb += [write.addr.eq(self.address), write.data.eq(self.i), write.en.eq(self.put),
+                     read.addr.eq(self.address), self.o.eq(read.data)]
         return m
 
 

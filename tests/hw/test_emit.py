@@ -129,12 +129,12 @@ def test_memories_are_filled_in_pieces():
     blocks = re.findall(r"^  initial begin\n((?:    .*\n)+)  end\n", text, re.MULTILINE)
     assert text.count("initial begin") == len(blocks)
     assert max(block.count("\n") for block in blocks) == 256
-    places = re.findall(r"^    memory\[(\d+)\] = ", "".join(blocks), re.MULTILINE)
+    addresses = re.findall(r"^    memory\[(\d+)\] = ", "".join(blocks), re.MULTILINE)
     design = plan(model, shape)
     queues = [memory.words for node in (design.guard, *design.all(nodes.Queue))
               for memory in node.memories.values()]
     sizes = (2400, 4, 20, 5, 1200, 8, *queues)  # weights and tables, two frames of inputs
-    assert sorted(map(int, places)) == sorted(n for size in sizes for n in range(size))
+    assert sorted(map(int, addresses)) == sorted(n for size in sizes for n in range(size))
 
 
 def planned_memories(model, shape):

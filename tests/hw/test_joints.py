@@ -48,7 +48,7 @@ def test_skid_buffer(idle, stall):
 
 
 class Ring(ReplayBuffer):
-    """Fails when a word is read while its place is written, which no_rw_check says never is."""
+    """Fails when a word is read while its slot is written, which no_rw_check says never is."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -106,7 +106,7 @@ def test_replay_buffer_reset(ahead, reset_at):
 
 
 class Reserved(wiring.Component):
-    """A gate, what never stops for ``latency`` cycles, and a queue: a block passes when a place is
+    """A gate, what never stops for ``latency`` cycles, and a queue: a block passes when a slot is
     free for it."""
 
     def __init__(self, width, *, count, depth, latency):
@@ -133,20 +133,20 @@ class Reserved(wiring.Component):
 @pytest.mark.parametrize("latency", [0, 5])
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
 @pytest.mark.parametrize(("count", "depth"), [(1, 1), (1, 3), (3, 1), (4, 2), (2, 5)])
-def test_what_has_a_place_never_waits(count, depth, idle, stall, latency):
+def test_what_has_a_slot_never_waits(count, depth, idle, stall, latency):
     sent = words(7, 12 * count)
     dut = Reserved(7, count=count, depth=depth, latency=latency)
     got, cycles = rtl_joint(dut, sent, len(sent), idle=idle, stall=stall)
     assert got == sent
     if not idle and not stall:
         assert cycles[0] == 2 + latency
-        if depth * count >= 4 + latency:  # enough until a place is seen to be free
+        if depth * count >= 4 + latency:  # enough until a slot is seen to be free
             assert cycles == list(range(2 + latency, 2 + latency + len(sent)))
 
 
 @pytest.mark.parametrize("latency", [0, 5])
 def test_gate_holds(latency):
-    """While nobody takes what is in the queue no more comes to it than there are places."""
+    """While nobody takes what is in the queue no more comes to it than there are slots."""
     dut, seen = Reserved(7, count=2, depth=3, latency=latency), []
     got, cycles = rtl_joint(dut, words(7, 20), 20, late=100,
                             at_end=lambda ctx: seen.append(ctx.get(dut.queue.most)))
@@ -205,7 +205,7 @@ class Marked(wiring.Component):
 @pytest.mark.parametrize(("idle", "stall"), WAITS)
 @pytest.mark.parametrize(("count", "depth"), [(1, 1), (2, 3), (3, 1)])
 def test_marked_gate(count, depth, idle, stall):
-    """Only what is marked waits for a place, and none is lost."""
+    """Only what is marked waits for a slot, and none is lost."""
     rng, sent = random.Random(0), []
     for _ in range(20):
         sent += [{"data": rng.getrandbits(7), "last": 0} for _ in range(rng.randrange(4))]

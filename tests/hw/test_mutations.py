@@ -67,11 +67,11 @@ FAULTS = {
         "self.i.ready.eq(free != 0)", "self.i.ready.eq(1)"),
     "word of a ring that comes a cycle late": (
         "test_joints.py::test_replay_buffer_ahead[7-3-2-0-0]", "benn_fpga.hw.joints",
-        'delay(m, place, 1, name="asked")', 'delay(m, place, 2, name="asked")'),
+        'delay(m, source, 1, name="asked")', 'delay(m, source, 2, name="asked")'),
     "word of a ring of block RAM that comes a cycle late": (
         "test_joints.py::test_replay_buffer_ahead[32-32-2-0-0]", "benn_fpga.hw.joints",
         'delay(m, read.data, 1, name="data")', 'delay(m, read.data, 2, name="data")'),
-    "place of a ring that is free a cycle too early": (
+    "slot of a ring that is free a cycle too early": (
         "test_joints.py::test_replay_buffer_ahead[7-3-2-0-0]", "benn_fpga.hw.joints",
         'delay(m, gone, 1, name="gone", init=0)[-1]', "gone"),
     "word of a line buffer that comes a cycle late": (
@@ -146,11 +146,11 @@ FAULTS = {
     "gates that do not know of the room in queues": (
         "test_ensemble.py::test_idle_and_stall[small-soft-0-20]", "benn_fpga.hw.ensemble",
         "reduce(and_, (queue.room for queue in queues))", "1"),
-    "place for an answer that is not reserved": (
+    "slot for an answer that is not reserved": (
         "test_ensemble.py::test_idle_and_stall[small-soft-0-20]", "benn_fpga.hw.ensemble",
         "for queue in queues]\n\n", "for queue in queues\n"
         "                         if queue is not parts['answers']]\n\n"),
-    "place for an answer that every round reserves": (
+    "slot for an answer that every round reserves": (
         "test_ensemble.py::test_idle_and_stall[small-soft-0-0]", "benn_fpga.plan.plan",
         "self._rounds * stage.reads\n", "stage.reads\n"),
     "a cycle too many in the cycle model": (
@@ -179,7 +179,7 @@ FAULTS = {
         "(min(pad, kh - 1), min(stride, kw) - 1)", "(0, min(stride, kw) - 1)"),
     "jump to the next row of windows that is off by one": (
         "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
-        "places(stride * width - back)", "places(stride * width - back + 1)"),
+        "offset(stride * width - back)", "offset(stride * width - back + 1)"),
     "jump to the next frame that is off by one": (
         "test_window.py::test_geometry[rows left over-0-0]", "benn_fpga.hw.window",
         "* width - back))", "* width - back + 1))"),
@@ -216,15 +216,15 @@ FAULTS = {
         "test_queues.py::test_room_in_queues_is_not_asked_for_at_the_bus[tiled]",
         "benn_fpga.hw.joints", "[self.i.ready.eq(~full),",
         "[self.i.ready.eq(~self.o.valid | self.o.ready),"),
-    "field of an answer in the place of another": (
+    "field of an answer instead of another": (
         "test_port.py::test_fields_are_filled_by_name", "benn_fpga.hw.port",
         '"flags": flags,\n                  "margin": self.i.payload.margin}',
         '"margin": flags,\n                  "flags": self.i.payload.margin}'),
-    "place in a queue that is not reserved": (
-        "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
+    "slot in a queue that is not reserved": (
+        "test_joints.py::test_what_has_a_slot_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
         'goes=self.take, name="free"', 'goes=0, name="free"'),
-    "place that is free before its block has left": (
-        "test_joints.py::test_what_has_a_place_never_waits[4-2-0-3-0]", "benn_fpga.hw.joints",
+    "slot that is free before its block has left": (
+        "test_joints.py::test_what_has_a_slot_never_waits[4-2-0-3-0]", "benn_fpga.hw.joints",
         "comes=get & whole", "comes=get"),
     "word that is sent twice": (
         "test_joints.py::test_serial[3]", "benn_fpga.hw.joints",
@@ -236,7 +236,7 @@ FAULTS = {
         "test_vote.py::test_soft_vote", "benn_fpga.hw.vote",
         "read.addr.eq(words_at[0])", "read.addr.eq(words_at[1])"),
     "gate that does not wait": (
-        "test_joints.py::test_what_has_a_place_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
+        "test_joints.py::test_what_has_a_slot_never_waits[1-3-0-3-0]", "benn_fpga.hw.joints",
         "may.eq(~starts | self.room)", "may.eq(1)"),
     "gate that counts a beat too many": (
         "test_queues.py::test_residual", "benn_fpga.hw.assembly",
@@ -252,7 +252,7 @@ FAULTS = {
         "Mux(first[-1], 0, kept[str(n)])", "kept[str(n)]"),
     "partial sum of another window": (
         "test_pool.py::test_behind_what_cuts_windows[sum-window1-1]", "benn_fpga.hw.tiles",
-        "read.addr.eq(place[0])", "read.addr.eq(place[1])"),
+        "read.addr.eq(address[0])", "read.addr.eq(address[1])"),
     "tile left over from before a reset": (
         "test_tiles.py::test_reset[3]", "benn_fpga.hw.tiles",
         "init=layer.padding)", "init=layer.padding, reset_less=True)"),
@@ -289,10 +289,10 @@ FAULTS = {
     "weights of another member in all windows but the first": (
         "test_ensemble.py::test_idle_and_stall[residual-soft-0-0]", "benn_fpga.hw.mvtu",
         "repeats=self._layer.positions", "repeats=1"),
-    "queue with a place too few": (
+    "queue with a slot too few": (
         "test_queues.py::test_residual", "benn_fpga.plan.cycles",
         "{name: queue.most() for", "{name: max(1, queue.most() - 1) for"),
-    "queue with a place too many": (
+    "queue with a slot too many": (
         "test_queues.py::test_residual", "benn_fpga.plan.cycles",
         "{name: queue.most() for", "{name: queue.most() + 1 for"),
     "answer before its error flag": (

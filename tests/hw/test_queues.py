@@ -1,4 +1,4 @@
-"""Queues between stages: as deep as the cycle model says, no place too many and none missing."""
+"""Queues between stages: as deep as the cycle model says, no slot too many and none missing."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -134,7 +134,7 @@ DEEPER = [name for name, depth in plan(*RESIDUAL).schedule.queues.items()
 
 
 @pytest.mark.parametrize("name", DEEPER)
-def test_one_place_less_costs_cycles(name):
+def test_one_slot_less_costs_cycles(name):
     model, folding = RESIDUAL
     design, frames = plan(model, folding), 5
     queue = replace(design[name], depth=design[name].depth - 1)

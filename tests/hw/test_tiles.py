@@ -57,20 +57,20 @@ def test_one_tap(shape, count, stride, stall):
 class Counts(wiring.Component):
     """Each beat's number among those of its window and word, by way of Partials."""
 
-    def __init__(self, places, words):
-        self._places, self._words = places, words
-        super().__init__({"i": In(stream.Signature(tile_layout(1, places), always_ready=True)),
+    def __init__(self, depth, words):
+        self._depth, self._words = depth, words
+        super().__init__({"i": In(stream.Signature(tile_layout(1, depth), always_ready=True)),
                           "o": Out(stream.Signature(8, always_ready=True))})
 
     def elaborate(self, platform):
         m = Module()
         first, valid = Signal(), Signal()
         m.d.sync += [first.eq(self.i.p.first), valid.eq(self.i.valid), self.o.valid.eq(valid)]
-        partials = Partials(m, 8, places=self._places, words=self._words, tap=self.i.p,
+        partials = Partials(m, 8, depth=self._depth, words=self._words, tap=self.i.p,
                             valid=(self.i.valid, valid))
         partials.update(Mux(first, 1, partials.before + 1)[:8])
         m.d.comb += self.o.payload.eq(partials.now)
-        if self._places > 1:
+        if self._depth > 1:
             (write,), (read,) = m.submodules.memory.write_ports, m.submodules.memory.read_ports
             m.d.sync += Assert(~(write.en & read.en & (write.addr == read.addr)), "ports met")
         return m
@@ -89,7 +89,7 @@ def test_partials(layer, idle):
     for tap in taps:
         counts[tap["place"]] = 1 if tap["first"] else counts[tap["place"]] + 1
         expected.append(counts[tap["place"]])
-    dut = Counts(layer.places(1), words)
+    dut = Counts(layer.partial_words(1), words)
     beats, = rtl.stream(dut, [(dut.i, taps)], [(dut.o, len(taps))], idle=idle)
     assert [beat.payload for beat in beats] == expected
 

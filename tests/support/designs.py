@@ -83,11 +83,11 @@ def flip(path, frame):
     return int(lines[at - 1].split("class ")[1].split(",")[0])
 
 
-def changed(member, n, name, place, change):
+def changed(member, n, name, index, change):
     """The layers of ``member``, one number of array ``name`` of layer ``n`` changed."""
     layers = [dict(arrays) for arrays in member.layers]
     layers[n][name] = layers[n][name].copy()
-    layers[n][name][place] = change(layers[n][name][place])
+    layers[n][name][index] = change(layers[n][name][index])
     return tuple(layers)
 
 

@@ -328,7 +328,7 @@ def wide_models(draw, *, max_width=70):
 
 
 def residual(members=1, vote="soft"):
-    """A network with a residual, and a folding with which every place in its queues is needed."""
+    """A network with a residual, and a folding with which every slot in its queues is needed."""
     image = (3, 3, 4)
     encoder = Encoder("planes", (3, 3, 2), 2, np.zeros((1, 0), np.int32))
     layers = (Conv(encoder.shape, (3, 3), 1, 1, outputs=4, input_bits=2, output_bits=0),

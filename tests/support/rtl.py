@@ -332,7 +332,7 @@ def answers(model, folding, frames, **options):
 
 
 class Watched(Queue):
-    """Counts the places that are taken, on its own; ``most`` is the largest number so far. Fails
+    """Counts the slots that are taken, on its own; ``most`` is the largest number so far. Fails
     when more are taken than there are, or a word comes for which none is."""
 
     def elaborate(self, platform):
@@ -341,18 +341,18 @@ class Watched(Queue):
         _, whole = counter(m, self._count, en=read.en, name="left")
         taken, now, self.most = (Signal(range(self._depth + 2)) for _ in range(3))
         _, filled = counter(m, self._count, en=self.i.valid, name="filled")
-        coming = Signal(range(self._depth + 1))  # places whose block has not come in whole
+        coming = Signal(range(self._depth + 1))  # slots whose block has not come in whole
         m.d.comb += now.eq(taken + self.take)
         m.d.sync += [taken.eq(now - (read.en & whole)),
                      coming.eq(coming + self.take - (self.i.valid & filled)),
                      self.most.eq(Mux(now > self.most, now, self.most)),
-                     Assert(now <= self._depth, "no place is free"),
-                     Assert(~self.i.valid | (coming + self.take != 0), "no place was taken")]
+                     Assert(now <= self._depth, "no slot is free"),
+                     Assert(~self.i.valid | (coming + self.take != 0), "no slot was taken")]
         return m
 
 
 class Peaks:
-    """The most places that were taken at once in each queue of the designs built inside.
+    """The most slots that were taken at once in each queue of the designs built inside.
 
     ::
 
@@ -378,10 +378,10 @@ class Peaks:
         self._patch.stop()
 
     def are_those_of(self, depths):
-        """Whether every queue got full, as the schedule says; totals have some places more."""
+        """Whether every queue got full, as the schedule says; totals have some slots more."""
         *found, totals = self.found
-        *expected, places = depths.values()
-        return found == expected and totals <= places
+        *expected, slots = depths.values()
+        return found == expected and totals <= slots
 
     def read(self, ctx):
         self.found = [ctx.get(queue.most) for queue in self._queues]

@@ -1,6 +1,6 @@
 """From names in a netlist to nodes of the plan.
 
-The only place that knows how a path of instances belongs to a node. It takes from the manifest
+Nothing else knows how a path of instances belongs to a node. It takes from the manifest
 which nodes there are, and of how many engines; the order of their instances in a path is free.
 """
 
@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from benn_fpga.plan import names
 
-__all__ = ["HARNESS", "Place", "Places", "signal"]
+__all__ = ["HARNESS", "Owner", "Owners", "signal"]
 
 HARNESS = "harness"  # what is placed around a design
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class Owner:
     """A ``node`` of the plan, None for what is between nodes, in an ``engine``, None if shared."""
 
     node: str | None = None
@@ -27,8 +27,8 @@ class Place:
         return f"{self.node or 'between nodes'}{where}"
 
 
-class Places:
-    """The :class:`Place` of cells and nets of a design."""
+class Owners:
+    """The :class:`Owner` of cells and nets of a design."""
 
     def __init__(self, manifest):
         self._nodes = {node["name"] for node in manifest["nodes"]}
@@ -54,7 +54,7 @@ class Places:
                 engine = self._engines[part]
             elif node is None and part in self._nodes:
                 node = part
-        return Place(node, engine)
+        return Owner(node, engine)
 
 
 def signal(name):
