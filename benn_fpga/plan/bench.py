@@ -276,9 +276,9 @@ def files(model: Ensemble, folding: Folding, x: npt.ArrayLike,
     frames, answers = [f"// {line}\n" for line in source.splitlines()], []
     for n, (values, record) in enumerate(zip(x, records(result), strict=True)):
         label = "" if labels is None else f", label {labels[n]}"
-        found = int(result.classes[n]), int(result.margins[n])
+        answer = int(result.classes[n]), int(result.margins[n])
         frames += [f"// frame {n}{label}\n", *_beats(values.tobytes(), lanes)]
-        answers += [f"// frame {n}: class {found[0]}, margin {found[1]}{label}\n",
+        answers += [f"// frame {n}: class {answer[0]}, margin {answer[1]}{label}\n",
                     *_beats(record, lanes)]
     bench = _BENCH % {
         "top": TOP, "lanes": lanes, "keep": 4 * _digits(lanes), "frames": len(x),

@@ -90,10 +90,10 @@ def _is_same(path: Path, model: Ensemble) -> bool:
 def _generated(manifest: Path) -> dict[str, str]:
     """The hashes of Verilog and extras as they were generated, as far as the manifest says."""
     try:
-        found = json.loads(manifest.read_bytes())
+        told = json.loads(manifest.read_bytes())
         # Of the names only those that are known: a manifest may come from anywhere.
-        extras = {name: found["extras"][name] for name in EXTRAS if name in found.get("extras", {})}
-        return {VERILOG: found["verilog_sha256"], **extras}
+        extras = {name: told["extras"][name] for name in EXTRAS if name in told.get("extras", {})}
+        return {VERILOG: told["verilog_sha256"], **extras}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 

@@ -152,8 +152,8 @@ class _Work:
 
     def _read(self):
         try:
-            found = json.loads((self._folder / _REPORT).read_bytes())
-            return found if isinstance(found, dict) else {}
+            report = json.loads((self._folder / _REPORT).read_bytes())
+            return report if isinstance(report, dict) else {}
         except (OSError, ValueError, RecursionError):
             return {}
 
@@ -179,14 +179,14 @@ class _Work:
     def _step(self, step, key, text):
         """Run a tool in a folder that is removed; all that is kept must be moved out of it."""
         start, work = time.monotonic(), new_folder(self._folder, ".run.")
-        found = {"key": key}
+        result = {"key": key}
         try:
             with self._bar(text, None):
-                yield work, found
+                yield work, result
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        self._steps[step] = found["seconds"] = round(time.monotonic() - start, 1)
-        self._report[step] = found
+        self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
+        self._report[step] = result
         self._write()
 
     def _log(self, step):
@@ -201,7 +201,7 @@ class _Work:
         self._forget(_YOSYS, _NETLIST, _VERILOG)
         self._forget(_NEXTPNR, _PICTURE, f"{_NEXTPNR}.log")
         self._forget("models", _MODEL)
-        with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, found):
+        with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, result):
             text = self._design.verilog.read_text()
             (work / "design.v").write_text(modules.bordered(text, TOP, self._owners))
             for spend in (True, False) if family.spends_blocks else (False,):
@@ -213,7 +213,7 @@ class _Work:
                 counted = self._counted(work / _NETLIST)
                 if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
                     break
-            found |= counted
+            result |= counted
             for name in (_NETLIST, _VERILOG):
                 os.replace(work / name, self._folder / name)
 
@@ -285,7 +285,7 @@ class _Work:
         self._check_memory()
         self._forget(_NEXTPNR, _PICTURE)
         self._write()
-        with self._step(_NEXTPNR, key, f"placement on {device.name}") as (work, found):
+        with self._step(_NEXTPNR, key, f"placement on {device.name}") as (work, result):
             self._surround(work / "pins.json")
             arguments = [*device.arguments, "--json", "pins.json", "--report", "timing.json",
                          "--write", "placed.json", "--seed", str(seed), "--freq",
@@ -294,7 +294,7 @@ class _Work:
             with self._readable(_NEXTPNR):
                 report = json.loads((work / "timing.json").read_bytes())
                 placed = netlist.read(work / "placed.json", TOP)
-                found |= {
+                result |= {
                     "fmax_mhz": timing.fmax(report),
                     "critical_path": timing.critical_path(report, self._owners),
                     "utilisation": report["utilization"],
@@ -303,7 +303,7 @@ class _Work:
                     "used": netlist.placed(placed, device.family),
                 }
                 title = f"{self._design.directory.name} on {device.name}: " \
-                        f"{found['fmax_mhz']:g} MHz"
+                        f"{result['fmax_mhz']:g} MHz"
                 picture = floorplan.draw(placed, self._owners, title).encode()
             write_atomically(self._folder / _PICTURE, picture, force=True)
 
@@ -361,9 +361,9 @@ class _Work:
 
 def _key(*parts):
     """Hash of ``parts`` and of the code that makes results of them."""
-    found = hashlib.sha256("\n".join(map(str, parts)).encode())
+    digest = hashlib.sha256("\n".join(map(str, parts)).encode())
     for source in (*sorted(Path(__file__).parent.glob("*.*")), Path(devices.__file__)):
         if source.suffix in (".py", ".txt", ".v"):
-            found.update(source.read_bytes())
-    found.update(metadata.version("benn_fpga").encode())
-    return found.hexdigest()
+            digest.update(source.read_bytes())
+    digest.update(metadata.version("benn_fpga").encode())
+    return digest.hexdigest()

@@ -16,7 +16,7 @@ _INSTANCE = re.compile(r"^  (\\\S+ |\w+)(?= +(?:\\\S+ |\w+) ?\($)", re.M)
 
 
 def _modules(text):
-    return {found[1].strip(): found[2] for found in _MODULE.finditer(text)}
+    return {match[1].strip(): match[2] for match in _MODULE.finditer(text)}
 
 
 def merged(text, top):
@@ -26,9 +26,9 @@ def merged(text, top):
     def visit(name):
         uses_here = chosen.get(name)
         if uses_here is None:
-            def one(found):
-                child = found[1].strip()
-                return f"  {_escaped(visit(child))}" if child in given else found[0]
+            def one(match):
+                child = match[1].strip()
+                return f"  {_escaped(visit(child))}" if child in given else match[0]
             body = _INSTANCE.sub(one, given[name])
             uses_here = chosen[name] = same.setdefault(body, name)
             left.setdefault(uses_here, body)

@@ -40,18 +40,18 @@ class Count:
 
 
 def _summed(owners, what, key):
-    found = {}
+    sums = {}
     for owner, numbers in owners.items():
-        found.setdefault(key(owner), Counter()).update(numbers)
+        sums.setdefault(key(owner), Counter()).update(numbers)
     return [{what: name, **{each: numbers[each] for each in _COUNTED}}
-            for name, numbers in sorted(found.items(), key=lambda item: (
+            for name, numbers in sorted(sums.items(), key=lambda item: (
                 item[0] is None, item[0]))]
 
 
 def read(path, top):
     """The module ``top`` of a netlist that Yosys has written as JSON; that of nextpnr is alone."""
-    found = json.loads(path.read_bytes())["modules"]
-    return found[top] if len(found) > 1 else next(iter(found.values()))
+    modules = json.loads(path.read_bytes())["modules"]
+    return modules[top] if len(modules) > 1 else next(iter(modules.values()))
 
 
 def named(module, owners):
@@ -76,9 +76,9 @@ def named(module, owners):
         if owners.of(name).node is None:
             driven = (bit for port, bits in cell["connections"].items()
                       if cell["port_directions"].get(port) == "output" for bit in bits)
-            found = next((inside[bit] for bit in driven if bit in inside), None)
-            if found is not None:
-                name = f"{found.rpartition('.')[0]}.{name.lstrip('$').replace('.', '_')}"
+            net = next((inside[bit] for bit in driven if bit in inside), None)
+            if net is not None:
+                name = f"{net.rpartition('.')[0]}.{name.lstrip('$').replace('.', '_')}"
         cells[name] = cell
     if len(cells) != len(module["cells"]):
         raise ValueError("two cells have one name")
@@ -88,56 +88,56 @@ def named(module, owners):
 
 def count(module, family, owners):
     """The :class:`Count` of a netlist; :class:`~benn_fpga.synthesis.owners.Owners` names nodes."""
-    found, total, cells = {}, Counter(), Counter()
+    taken, total, cells = {}, Counter(), Counter()
     for name, cell in module["cells"].items():
         cost = family.cost(cell["type"])
         if cost is None:
             continue
         cells[cell["type"]] += 1
-        here = found.setdefault(owners.of(name), Counter())
+        here = taken.setdefault(owners.of(name), Counter())
         for what, number in asdict(cost).items():
             total[what] += number
             here[what] += number
     for name in _feeds(module, family.chain):
-        for counted in (total, found[owners.of(name)]):
+        for counted in (total, taken[owners.of(name)]):
             counted.update(asdict(family.cells[family.chain]))
     logic_cells = None
     if family.has_logic_cells:
         alone, packed = _logic_cells(module)
         for name in alone:  # each takes a LUT that does nothing else
-            found[owners.of(name)]["lut"] += 1
+            taken[owners.of(name)]["lut"] += 1
             total["lut"] += 1
         logic_cells = total["lut"] + total["ff"] - packed
     return Count(**{name: total[name] for name in _COUNTED}, logic_cells=logic_cells,
                  cells=dict(sorted(cells.items())),
                  owners={owner: {name: here[name] for name in _COUNTED}
-                         for owner, here in sorted(found.items(), key=lambda item: str(item[0]))})
+                         for owner, here in sorted(taken.items(), key=lambda item: str(item[0]))})
 
 
 def placed(module, family):
     """What a netlist that nextpnr has placed takes, by the names of RESOURCES that it says better
     than the netlist before: it adds cells to carry chains and for constants."""
-    found = Counter()
+    used = Counter()
     for name, cell in module["cells"].items():
         what = family.placed.get(cell["type"])
         if what is not None and not name.startswith(f"{HARNESS}."):
-            found[what] += 1
-    return dict(found)
+            used[what] += 1
+    return dict(used)
 
 
 def readers(module):
     """(Cell, port) of all that read a bit, by bit; (None, port) for an output of the design."""
-    found = defaultdict(list)
+    read_by = defaultdict(list)
     for name, cell in module["cells"].items():
         for port, bits in cell["connections"].items():
             if cell["port_directions"].get(port) != "output":
                 for bit in bits:
-                    found[bit].append((name, port))
+                    read_by[bit].append((name, port))
     for name, port in module["ports"].items():
         if port["direction"] == "output":
             for bit in port["bits"]:
-                found[bit].append((None, name))
-    return found
+                read_by[bit].append((None, name))
+    return read_by
 
 
 def _readers(module):

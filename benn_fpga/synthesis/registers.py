@@ -52,7 +52,7 @@ def _behind(module, family, cell, output, ports, read_by):
     """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
     can be moved."""
     kind, (clock, i, _), constants = family.plain
-    found = {}
+    flops = {}
     for bit in (bit for port in ports for bit in cell["connections"][port]):
         if not read_by[bit]:
             continue
@@ -65,8 +65,8 @@ def _behind(module, family, cell, output, ports, read_by):
                 any(behind["connections"].get(other, [value]) != [value]
                     for other, value in constants.items()) or not _starts_at_zero(behind):
             return {}
-        found[bit] = name
-    return found
+        flops[bit] = name
+    return flops
 
 
 def _starts_at_zero(flop):

@@ -114,8 +114,8 @@ def fast_blocks(text):
     As it comes it calls a function with a loop for each slice. Yosys evaluates that anew for every
     block with other contents: half a second for each, a third of the time of a whole design.
     """
-    def sliced(found):
-        words = (16 * int(found[1], 16) + n for n in reversed(range(16)))
+    def sliced(match):
+        words = (16 * int(match[1], 16) + n for n in reversed(range(16)))
         return "{" + ", ".join(f"2'b00, INIT[{18 * n + 17}:{18 * n}]" for n in words) + "}"
     function = re.compile(r"function \[319:0\] init_slice;\s*input integer idx;\s*integer i, j;\s*"
                           r"init_slice = 0;\s*for \(i = 0; i < 16; i = i \+ 1\) begin\s*"

@@ -15,11 +15,11 @@ def critical_path(report, owners):
 
     Each of ``segments`` is a stretch in one node, with its delays in nanoseconds.
     """
-    paths = [found for found in report["critical_paths"]
-             if found["path"] and found["from"] == found["to"]]
+    paths = [each for each in report["critical_paths"]
+             if each["path"] and each["from"] == each["to"]]
     if not paths:
         return None
-    path = max(paths, key=lambda found: sum(step["delay"] for step in found["path"]))["path"]
+    path = max(paths, key=lambda each: sum(step["delay"] for step in each["path"]))["path"]
     segments = []
     for step in path:
         # Routing counts for the node that it leaves.

@@ -79,8 +79,8 @@ def _last(text):
     """The last lines of what a tool has said, errors before others, in one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
-    found = (errors or lines)[-_LAST:]
-    return found and f"its last lines: {' | '.join(found)}"
+    last = (errors or lines)[-_LAST:]
+    return last and f"its last lines: {' | '.join(last)}"
 
 
 def _native(program, kind):
@@ -128,7 +128,7 @@ def nextpnr(kind):
 def available_memory():
     """Megabytes that programs can still have, or None if the system does not say."""
     try:
-        found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
+        match = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
     except OSError:
         return None
-    return int(found[1]) // 1024 if found else None
+    return int(match[1]) // 1024 if match else None
