@@ -116,12 +116,12 @@ class Family:
     chain: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
 
-    def cost(self, kind: str) -> Cost | None:
+    def cost(self, cell_type: str) -> Cost | None:
         """Of a cell of this type; None for what takes nothing that is counted."""
-        if kind in self.cells:
-            return self.cells[kind]
+        if cell_type in self.cells:
+            return self.cells[cell_type]
         return next((cost for name, cost in self.cells.items()
-                     if name.endswith("*") and kind.startswith(name[:-1])), None)
+                     if name.endswith("*") and cell_type.startswith(name[:-1])), None)
 
 
 @dataclass(frozen=True)

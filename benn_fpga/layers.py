@@ -42,8 +42,8 @@ from benn_fpga.plan.nodes import Front, LineBuffer, Marks, Memory, SlidingWindow
 if TYPE_CHECKING:
     from benn_fpga.spec import Fold
 
-__all__ = ["KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "Layer", "MaxPool", "Products",
-           "Scale", "SumPool", "Window", "divisors", "from_json", "weight_bits"]
+__all__ = ["LAYER_KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "Layer", "MaxPool",
+           "Products", "Scale", "SumPool", "Window", "divisors", "from_json", "weight_bits"]
 
 # Bounds that keep a hostile file from asking for unreasonable memory, and every sum in 32 bits.
 MAX_SIZE = 1 << 24
@@ -184,7 +184,7 @@ class Layer(ABC):
         return fold.pe
 
     def front(self, fold: Fold) -> tuple[type[Front], ...]:
-        """Kinds of the nodes that cut what it reads out of the pixels that come."""
+        """Node kinds that cut what it reads out of the pixels that come."""
         return ()
 
     def reads_per_word(self, fold: Fold) -> int:
@@ -739,20 +739,20 @@ class Add(_Image):
         return sum(inputs)
 
 
-KINDS: dict[str, type[Layer]] = {
-    kind.kind: kind for kind in (Dense, Conv, MaxPool, SumPool, Scale, Add)}
+LAYER_KINDS: dict[str, type[Layer]] = {
+    layer_kind.kind: layer_kind for layer_kind in (Dense, Conv, MaxPool, SumPool, Scale, Add)}
 
 
 def from_json(item: Mapping[str, Any]) -> Layer:
     """The layer that :meth:`describe` wrote; every wrong key or type is one clear error."""
     name = item.get("kind")
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise BennError(f"kind of layer must be one of {', '.join(KINDS)}, not {name!r}")
-    fields = {f.name for f in dataclasses.fields(kind)}
+    layer_kind = LAYER_KINDS.get(name) if isinstance(name, str) else None
+    if layer_kind is None:
+        raise BennError(f"kind of layer must be one of {', '.join(LAYER_KINDS)}, not {name!r}")
+    fields = {f.name for f in dataclasses.fields(layer_kind)}
     if set(item) - {"kind"} != fields:
-        raise BennError(f"{kind.kind} layer must have the keys {', '.join(sorted(fields))}, "
+        raise BennError(f"{layer_kind.kind} layer must have the keys {', '.join(sorted(fields))}, "
                         f"not {', '.join(sorted(set(item) - {'kind'}))}")
     item = {key: tuple(value) if isinstance(value, list) else value
             for key, value in item.items() if key != "kind"}
-    return kind(**item)
+    return layer_kind(**item)

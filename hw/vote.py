@@ -18,7 +18,7 @@ def _better(a, b):
 
 
 def _best_two(a, b):
-    """(best, index, second) of two triples of that kind; second is None of a single value.
+    """(best, index, second) of two such triples; second is None of a single value.
 
     All comparisons are made side by side.
     """

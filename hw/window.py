@@ -202,11 +202,11 @@ class LineBuffer(wiring.Component):
         jumps = (offset(stride), offset(stride * width - back),
                  offset((height - (rows - 1) * stride) * width - back))
         start = offset(-layer.padding * (width + 1))
-        kind = 2 if rows * columns == 1 else 1 if columns == 1 else 0
+        first = 2 if rows * columns == 1 else 1 if columns == 1 else 0
         address, base, window, after = (
             Signal(range(size), name=name, init=init) for name, init in (
                 ("address", start), ("base", start), ("window", start),
-                ("after", (start + jumps[kind]) % size)))
+                ("after", (start + jumps[first]) % size)))
         m.d.sync += after.eq(moved(window, Mux(
             now.ends_frame, jumps[2], Mux(now.ends_row, jumps[1], jumps[0]))))
         to_tap = (words - part + 1) % size

@@ -47,14 +47,14 @@ BLOCKS = {  # by the names that presets.BRAMS explains
 
 
 def of_memories(memories: Iterable[Memory]) -> dict[str, int]:
-    """Blocks of all ``memories`` that ask for block RAM, for each kind of block."""
+    """Blocks of all ``memories`` that ask for block RAM, for each type of block."""
     asking = [memory for memory in memories if memory.is_block]
     return {name: sum(memory.copies * block.count(memory) for memory in asking)
             for name, block in BLOCKS.items()}
 
 
 def of_weights(layers: Sequence[Layer], members: int) -> dict[str, dict[str, int]]:
-    """Blocks of the weights of ``members``, for each kind of block: ``by_bits``, what the bits
+    """Blocks of the weights of ``members``, for each type of block: ``by_bits``, what the bits
     alone need in any design; ``in_turn``, see :func:`in_turn`."""
     bits = members * weight_bits(layers)
     return {name: {"by_bits": -(-bits // block.bits), "in_turn": in_turn(layers, members, block)}

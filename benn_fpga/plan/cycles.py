@@ -215,9 +215,9 @@ _READERS: dict[type[nodes.Front], _Reader] = {
 
 def _reader(stage: Stage) -> _Reader:
     """The process of a stage that reads pixels: that of the last node which cuts them."""
-    for kind in stage.front:
-        if kind not in _READERS:
-            raise TypeError(f"{kind.__name__} before layer {stage.n} has no process")
+    for node_kind in stage.front:
+        if node_kind not in _READERS:
+            raise TypeError(f"{node_kind.__name__} before layer {stage.n} has no process")
     return _READERS[stage.front[-1]] if stage.front else _straight
 
 
@@ -356,7 +356,7 @@ class Flow:
 
     def _passed(self, node: nodes.Node, i: Channel) -> Channel:
         """What ``node`` gives, if ``i`` comes to its first port; raises `TypeError` if it is of a
-        kind that nobody follows."""
+        node kind that nobody follows."""
         match node:
             case nodes.Skid():
                 return self._add(processes.skid, i)

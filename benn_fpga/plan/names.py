@@ -33,6 +33,6 @@ def layer_of(stage: str) -> int | None:
     return int(n) if n != stage else None
 
 
-def before(kind: str, n: int, port: int = 0) -> str:
-    """A node that leads to a port of layer ``n``; ``kind`` is what instances of it are called."""
-    return f"{kind}{n}_{port}" if port else f"{kind}{n}"
+def before(prefix: str, n: int, port: int = 0) -> str:
+    """A node that leads to a port of layer ``n``; ``prefix`` is what instances of it are called."""
+    return f"{prefix}{n}_{port}" if port else f"{prefix}{n}"

@@ -1,7 +1,7 @@
 """The nodes of a plan: every part of a design as a small frozen value.
 
-A node says what a part does, not how it is built: ``hw`` has the component of each kind, cycles.py
-follows words through it. Streams connect nodes; a node names those that it reads.
+A node says what a part does, not how it is built: ``hw`` has the component of each node kind,
+cycles.py follows words through it. Streams connect nodes; a node names those that it reads.
 """
 
 from __future__ import annotations

@@ -75,9 +75,9 @@ class Draft:
     def __getitem__(self, name: str) -> Node:
         return self._by_name[name]
 
-    def all(self, kind: type[N]) -> Iterator[N]:
-        """The nodes of a kind."""
-        return (node for node in self.nodes if isinstance(node, kind))
+    def all(self, node_kind: type[N]) -> Iterator[N]:
+        """The nodes of a node kind."""
+        return (node for node in self.nodes if isinstance(node, node_kind))
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -240,9 +240,9 @@ class _Drafter:
 
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
-        for kind in stage.front:
-            node = self._add(kind.before(stage, node.o, name=names.before(kind.prefix, stage.n),
-                                         reads=(node.name,)))
+        for node_kind in stage.front:
+            name = names.before(node_kind.prefix, stage.n)
+            node = self._add(node_kind.before(stage, node.o, name=name, reads=(node.name,)))
         queues = tuple(names.before(names.QUEUE, *reader) for reader in self._readers[stage.n])
         count = stage.reads_per_block
         if not queues:  # the last layer, whose scores of all rounds become an answer

@@ -55,7 +55,7 @@ class Stage:
 
     @property
     def front(self) -> tuple[type[Front], ...]:
-        """Kinds of the nodes that cut what it reads out of the pixels that come."""
+        """Node kinds that cut what it reads out of the pixels that come."""
         return self.layer.front(self.fold)
 
     @property

@@ -30,9 +30,9 @@ class _Around:
         self._next += 1
         return self._next - 1
 
-    def _cell(self, name, kind, parameters, connections, outputs):
+    def _cell(self, name, cell_type, parameters, connections, outputs):
         self._module["cells"][f"{HARNESS}.{name}"] = {
-            "hide_name": 0, "type": kind, "parameters": parameters, "attributes": {},
+            "hide_name": 0, "type": cell_type, "parameters": parameters, "attributes": {},
             "port_directions": {port: "output" if port in outputs else "input"
                                 for port in connections},
             "connections": {port: [bit] for port, bit in connections.items()},
@@ -40,25 +40,26 @@ class _Around:
 
     def register(self, name, given, taken=None):
         """A register of bit ``given``; its output is ``taken``, or a new bit."""
-        kind, parameters, (clock, i, o) = self._parts.register
+        cell_type, parameters, (clock, i, o) = self._parts.register
         taken = self.wire() if taken is None else taken
-        self._cell(name, kind, dict(parameters), {clock: self._clock, i: given, o: taken}, (o,))
+        self._cell(name, cell_type, dict(parameters), {clock: self._clock, i: given, o: taken},
+                   (o,))
         return taken
 
     def parity(self, name, bits):
-        kind, table, ports = self._parts.xor
+        cell_type, table, ports = self._parts.xor
         taken = self.wire()
         bits = [*bits, *["0"] * (4 - len(bits))]
-        self._cell(name, kind, {table: _PARITY}, dict(zip(ports, [*bits, taken], strict=True)),
+        self._cell(name, cell_type, {table: _PARITY}, dict(zip(ports, [*bits, taken], strict=True)),
                    ports[-1:])
         return taken
 
     def pin(self, name, direction, bit):
         """A pin, with the buffer that some families ask for."""
         if self._parts.buffers:
-            kind, outer = self._parts.buffers[direction == "output"], self.wire()
+            cell_type, outer = self._parts.buffers[direction == "output"], self.wire()
             ends = (bit, outer) if direction == "output" else (outer, bit)
-            self._cell(f"{name}_buffer", kind, {}, dict(zip("IO", ends, strict=True)), "O")
+            self._cell(f"{name}_buffer", cell_type, {}, dict(zip("IO", ends, strict=True)), "O")
             bit = outer
         self._module["ports"][name] = {"direction": direction, "bits": [bit]}
 

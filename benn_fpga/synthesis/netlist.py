@@ -163,12 +163,12 @@ def _logic_cells(module):
     one, as nextpnr packs them."""
     luts, flops, carries, readers = {}, [], [], _readers(module)
     for name, cell in module["cells"].items():
-        kind, bits = cell["type"], cell["connections"]
-        if kind == "SB_LUT4":
+        cell_type, bits = cell["type"], cell["connections"]
+        if cell_type == "SB_LUT4":
             luts[bits["O"][0]] = bits
-        elif kind.startswith("SB_DFF"):
+        elif cell_type.startswith("SB_DFF"):
             flops.append(bits)
-        elif kind == "SB_CARRY":
+        elif cell_type == "SB_CARRY":
             carries.append((name, bits))
     packed = sum(bits["D"][0] in luts and readers[bits["D"][0]] == 1 for bits in flops)
     shared = {(bits["I1"][0], bits["I2"][0], bits["I3"][0]) for bits in luts.values()}

