@@ -145,7 +145,7 @@ def alone(name, case):
     path = FOLDER / name / "benn_top.v"
     path.write_text(text)
     return SimpleNamespace(directory=FOLDER / name, verilog=path, manifest={
-        "verilog_sha256": hashlib.sha256(text.encode()).hexdigest(), "xnor_lanes": node.lanes,
+        "verilog_sha256": hashlib.sha256(text.encode()).hexdigest(), "xnor_lanes": node.xnor_lanes,
         "predicted": {"cycles_per_frame": node.stage.reads},
         "nodes": [{"name": node.name, "engines": 1, "memories": {}}]})
 

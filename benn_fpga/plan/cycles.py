@@ -500,8 +500,8 @@ def schedule(plan: Draft) -> Schedule:
     depths = _depths(plan, cycles)
     first, = Flow(plan, depths).bus(1)
     return Schedule(busy, cycles, first,
-                    sum(unit.lanes for unit in plan.units),
-                    sum(unit.gates for unit in plan.units),
+                    sum(unit.xnor_lanes for unit in plan.units),
+                    sum(unit.xnor_gates for unit in plan.units),
                     _held(plan, busy, depths), depths)
 
 

@@ -54,7 +54,7 @@ def _bound(model: Ensemble, bus: int) -> int:
     return max(model.encoder.beats(bus), answer_beats(model.classes, bus))
 
 
-def _lanes(model: Ensemble, folding: Folding) -> int:
+def _xnor_lanes(model: Ensemble, folding: Folding) -> int:
     """XNOR lanes of an engine."""
     return sum(layer.xnor_lanes(fold)
                for layer, fold in zip(model.layers, folding.layers, strict=True))
@@ -89,7 +89,7 @@ def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
             chosen.insert(0, _for_cycles(model, cycles, fewer, bus))
         except BennError:
             break
-    return min(chosen, key=lambda folding: folding.parallel * _lanes(model, folding))
+    return min(chosen, key=lambda folding: folding.parallel * _xnor_lanes(model, folding))
 
 
 def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Folding:
@@ -137,7 +137,7 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
     quickest = [_fastest(n, layer).fold for n, layer in enumerate(model.layers)]
     low = max(_bound(model, bus), slowest(quickest))
     high = max(low, 2 * slowest(ones.layers))
-    least = parallel * _lanes(model, ones)
+    least = parallel * _xnor_lanes(model, ones)
     if least > lanes:
         fewer = " or run fewer members in parallel" if parallel > 1 else ""
         raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
@@ -145,7 +145,7 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
 
     def fits(cycles: int) -> bool:
         try:
-            return parallel * _lanes(model, _for_cycles(model, cycles, parallel, bus)) <= lanes
+            return parallel * _xnor_lanes(model, _for_cycles(model, cycles, parallel, bus)) <= lanes
         except BennError:  # words come too slowly
             return False
 

@@ -340,14 +340,14 @@ class Unit(Node):
         return late + layer.latency(fold, self.rounds)
 
     @property
-    def lanes(self) -> int:
+    def xnor_lanes(self) -> int:
         """XNOR lanes of all engines; a product of several bits is one."""
         return self.o.ways * self.stage.layer.xnor_lanes(self.stage.fold)
 
     @property
-    def gates(self) -> int:
+    def xnor_gates(self) -> int:
         """XNOR gates: each product of bit planes is one."""
-        return self.lanes * self.stage.layer.xnor_planes
+        return self.xnor_lanes * self.stage.layer.xnor_planes
 
 
 @dataclass(frozen=True)

@@ -331,18 +331,18 @@ class _Work:
                             f"smaller device")
 
     def result(self, clock):
-        counted, lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
+        counted, xnor_lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
         placed = self._placed
         used, there = self._used, dict(self._device.resources)
         names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
                                                                          _PICTURE)}
         return Synthesis(
             device=self._device.name,
-            xnor_lanes=lanes,
+            xnor_lanes=xnor_lanes,
             **used,
             carry=counted["carry"],
-            lut_per_lane=round(used["lut"] / lanes, 3),
-            ff_per_lane=round(used["ff"] / lanes, 3),
+            lut_per_lane=round(used["lut"] / xnor_lanes, 3),
+            ff_per_lane=round(used["ff"] / xnor_lanes, 3),
             available=there,
             utilisation={name: round(used[name] / number, 4) for name, number in there.items()},
             missing=self.missing,
