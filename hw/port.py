@@ -26,9 +26,10 @@ class AnswerPort(wiring.Component):
     """Sends an answer and its frame's error flag over the bus, laid out as plan/answer.py says.
 
     Totals keep their own width until they leave, and come out of their queue as the bus takes them
-    (``items_per_word``). On a bus whose beats do not begin with an item the whole record is sent
-    from one register, zeros filling it up to the end of its last beat. A buffer of two beats keeps
-    the path of ``o.ready`` short. Latency ``latency.port_latency``, and a cycle more from a flag.
+    (``items_per_word``); they are known to be there, so their ``valid`` is not in the way. On a bus
+    whose beats do not begin with an item the whole record is sent from one register, zeros filling
+    it up to the end of its last beat. A buffer of two beats keeps the path of ``o.ready`` short.
+    Latency ``latency.port_latency``, and a cycle more from a flag.
 
     Parameters
     ----------
@@ -113,11 +114,11 @@ class AnswerPort(wiring.Component):
             source.payload.eq(Mux(in_head, head.word_select(at[:ceil_log2(heads)], items * bits)
                                   if heads > 1 else head,
                                   self._extended(totals.payload, bits))),
-            source.valid.eq(Mux(in_head, self.i.valid & flag.valid, totals.valid)),
+            source.valid.eq(~in_head | (self.i.valid & flag.valid)),
             moved.eq(source.valid & source.ready),
             self.i.ready.eq(moved & head_ends),
             flag.ready.eq(moved & head_ends),
-            totals.ready.eq(moved & ~in_head),
+            totals.ready.eq(source.ready & ~in_head),
         ]
         now = Mux(in_head, flag.payload, user)
         with m.If(moved):

@@ -35,7 +35,7 @@ def rtl_answers(classes, bus, block, errors, reject=None, **waits):
     per_answer = answer_beats(classes, bus)
     beats, = rtl.stream(port, [(port.i, decisions), (port.totals, words(totals, block)),
                                (port.error, errors)], [(port.o, len(MARGINS) * per_answer)],
-                        **waits)
+                        prompt=[port.totals], **waits)
     data = b"".join(int(beat.payload.beat.data).to_bytes(bus // 8, "little") for beat in beats)
     fields, is_zero = decode(np.frombuffer(data, np.uint8).reshape(len(MARGINS), -1), classes)
     assert is_zero.all()

@@ -89,16 +89,16 @@ def _is_always_ready(port):
 
 
 def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None, limit=100_000,
-           i_ahead=0, o_ahead=0, at_end=None):
+           i_ahead=0, o_ahead=0, prompt=(), at_end=None):
     """Feed ``sources`` (port, payloads) and take ``sinks`` (port, count); transfers of each sink.
 
     ``idle`` and ``stall`` are the mean cycles that a source or sink waits before each beat, but a
-    sink that is always ready never waits; no beat is sent before its cycle in ``planned``, if
-    given; the last sink takes nothing in the first ``late`` cycles. A payload is there while it is
-    offered, or, of sources ``i_ahead`` and of sinks ``o_ahead`` cycles after it was taken, for one
-    cycle; in all others a source sends another. Fails if a payload does not hold until it is taken,
-    if more comes out than asked for, or on a hang. ``at_end`` is given the simulator's context when
-    all is over.
+    sink that is always ready never waits, nor does a source in ``prompt``; no beat is sent before
+    its cycle in ``planned``, if given; the last sink takes nothing in the first ``late`` cycles. A
+    payload is there while it is offered, or, of sources ``i_ahead`` and of sinks ``o_ahead`` cycles
+    after it was taken, for one cycle; in all others a source sends another. Fails if a payload does
+    not hold until it is taken, if more comes out than asked for, or on a hang. ``at_end`` is given
+    the simulator's context when all is over.
     """
     transfers = {id(port): [] for port, _ in sinks}
     open_sinks, moved = len(sinks), late
@@ -106,7 +106,8 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     def source(port, payloads, seed):
         async def bench(ctx):
             nonlocal moved
-            pauses, noise = _pauses(idle, seed), random.Random(f"{seed} noise")
+            waits = 0 if any(port is each for each in prompt) else idle
+            pauses, noise = _pauses(waits, seed), random.Random(f"{seed} noise")
             sent, offered, cycle, coming = 0, False, 0, deque([None] * i_ahead)
             while sent < len(payloads) or any(payload is not None for payload in coming):
                 if sent < len(payloads) and not offered:
