@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from benn_fpga import accuracy, golden, modelfile
+from benn_fpga import accuracy, devices, golden, modelfile
 from benn_fpga.checks import one_of
 from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
@@ -536,7 +536,7 @@ def predict(model: Ensemble | str | Path, files: str | Path | Iterable[str | Pat
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
              parallel: int | None = None, bus: int = 64, lanes: float | None = None,
-             cycles: int | None = None, frames: int = BENCH_FRAMES,
+             cycles: int | None = None, device: str | None = None, frames: int = BENCH_FRAMES,
              dataset: str | Path | None = None, data_dir: str | Path | None = None,
              force: bool = False, progress: Progress = None) -> designs.Design:
     """Write Verilog, manifest, model, C header and test bench into ``directory``; return the
@@ -550,6 +550,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         lanes with ``cycles``), and bus width in bits
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
+    device : the FPGA that it is for, by its name in benn_fpga.devices: a large one gets the
+        ``relays`` that its wires ask for, unless ``folding`` has some
     frames : how many the test bench sends, at most; without any there is no bench
     dataset : a name or the path of an ``.npz`` or ``.csv``, of whose test part they are the first;
         if None they are drawn, always the same for a model
@@ -563,6 +565,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     model = _model(model)
     if folding is None:
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
+    if device is not None and not folding.relays:
+        folding = replace(folding, relays=devices.find(device).relays)
     if frames < 0:
         raise BennError(f"Frames must be a whole number from 0, not {frames}")
     designs.check_target(directory, model, force,
@@ -694,7 +698,6 @@ def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False
     force : do again what was done before
     progress : as in :func:`benn_fpga.progress.bar`
     """
-    from benn_fpga import devices
     from benn_fpga.synthesis import flow
     devices.find(device)
     if clock is not None and not pnr:

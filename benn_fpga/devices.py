@@ -138,6 +138,7 @@ class Device:
     clock : target in MHz for placement if none is given: what good designs reach on it
     memory : megabytes that nextpnr takes at first (measured, rounded up), and for 1,000 LUTs more
     pins : of the ports of the harness, where nextpnr does not choose them itself
+    relays : of a folding for it: block RAMs of a large one are far from what reads them
     """
 
     name: str
@@ -148,6 +149,7 @@ class Device:
     clock: float = 100.0
     memory: tuple[int, int] = (0, 0)
     pins: Mapping[str, str] = field(default_factory=dict)
+    relays: int = 0
 
     def need(self, luts: int) -> int:
         """Megabytes that nextpnr will take for so many LUTs."""
@@ -284,17 +286,19 @@ _GENERIC = Family(
     block="18k", models=())
 
 
-def _ecp5_of(size: str, text: str, lut: int, bram: int, dsp: int, memory: int) -> Device:
+def _ecp5_of(size: str, text: str, lut: int, bram: int, dsp: int, memory: int,
+             relays: int = 0) -> Device:
     return Device(f"ecp5-{size}", _ECP5, text, {"lut": lut, "ff": lut, "bram": bram, "dsp": dsp},
-                  (f"--{size}", "--package", "CABGA381", "--speed", "6"), 100, (memory, 30))
+                  (f"--{size}", "--package", "CABGA381", "--speed", "6"), 100, (memory, 30),
+                  relays=relays)
 
 
 # With the parts that boards carry, in their slowest speed; resources as nextpnr counts them.
 DEVICES = {device.name: device for device in (
     _ecp5_of("12k", "Lattice ECP5 LFE5U-12F, speed 6; the die of the 25F", 24288, 56, 28, 300),
     _ecp5_of("25k", "Lattice ECP5 LFE5U-25F, speed 6", 24288, 56, 28, 300),
-    _ecp5_of("45k", "Lattice ECP5 LFE5U-45F, speed 6", 43848, 108, 72, 350),
-    _ecp5_of("85k", "Lattice ECP5 LFE5U-85F, speed 6", 83640, 208, 156, 450),
+    _ecp5_of("45k", "Lattice ECP5 LFE5U-45F, speed 6", 43848, 108, 72, 350, 1),
+    _ecp5_of("85k", "Lattice ECP5 LFE5U-85F, speed 6", 83640, 208, 156, 450, 1),
     Device("ice40-hx8k", _ice40("hx"), "Lattice iCE40 HX8K",
            {"logic_cells": 7680, "bram": 32}, ("--hx8k", "--package", "ct256"), 60, (300, 30)),
     Device("ice40-up5k", _ice40("u"), "Lattice iCE40 UltraPlus 5K",

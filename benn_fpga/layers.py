@@ -40,6 +40,7 @@ from benn_fpga.plan import latency
 from benn_fpga.plan.nodes import Front, LineBuffer, Marks, Memory, SlidingWindow, Tiles, Unit
 
 if TYPE_CHECKING:
+    from benn_fpga.plan.stages import Stage
     from benn_fpga.spec import Fold
 
 __all__ = ["LAYER_KINDS", "MAX_SIZE", "MAX_SUM", "Add", "Conv", "Dense", "Layer", "MaxPool",
@@ -230,6 +231,10 @@ class Layer(ABC):
         """Memories of its unit, by name."""
         return {}
 
+    def weights(self, stage: Stage, rounds: int) -> Memory | None:
+        """That of the weights of an engine which runs so many members in turn."""
+        return None
+
 
 def weight_bits(layers: Iterable[Layer]) -> int:
     """Bits of the weights of one member."""
@@ -342,9 +347,12 @@ class Products(Layer):
 
     def memories(self, unit: Unit) -> dict[str, Memory]:
         fold, ways = unit.stage.fold, unit.o.ways
-        return {"weights": Memory(unit.rounds * unit.stage.reads,
-                                  fold.pe * fold.simd * self.weight_bits, ways, constant=True),
+        return {"weights": dataclasses.replace(self.weights(unit.stage, unit.rounds), copies=ways),
                 "table": _table(unit, fold.pe * self.entry_bits(unit.o.element_bits), ways)}
+
+    def weights(self, stage: Stage, rounds: int) -> Memory:
+        return Memory(rounds * stage.reads, stage.fold.pe * stage.fold.simd * self.weight_bits,
+                      constant=True)
 
 
 @dataclass(frozen=True)

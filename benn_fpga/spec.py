@@ -28,6 +28,7 @@ VOTES = ("hard", "soft")
 
 MAX_LAYERS = 256
 MAX_MEMBERS = 4096
+MAX_RELAYS = 4
 MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
 
 
@@ -352,11 +353,14 @@ class Folding:
     parallel : members side by side, M; the K members run in T = K / M rounds, and member
         ``t*M + m`` is round t of engine m
     bus : width of both AXI4-Stream buses in bits, a multiple of 8
+    relays : registers on the way from block RAMs of weights to what reads them, besides their own,
+        for devices so large that this way is far
     """
 
     layers: tuple[Fold, ...]
     parallel: int = 1
     bus: int = 64
+    relays: int = 0
 
     def __post_init__(self) -> None:
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
@@ -366,6 +370,7 @@ class Folding:
         whole("Bus width", self.bus, 8, 1 << 16)
         if self.bus % 8:
             raise BennError(f"Bus width must be a multiple of 8, not {self.bus}")
+        whole("Relays", self.relays, 0, MAX_RELAYS)
 
     def check(self, model: Ensemble) -> Self:
         """Raise unless this folding fits ``model``; returns itself."""
@@ -388,7 +393,7 @@ class Folding:
         return len(model.members) // self.parallel
 
     def describe(self) -> dict[str, Any]:
-        return {"parallel": self.parallel, "bus": self.bus,
+        return {"parallel": self.parallel, "bus": self.bus, "relays": self.relays,
                 "layers": [dataclasses.asdict(fold) for fold in self.layers]}
 
     @classmethod
@@ -397,9 +402,10 @@ class Folding:
         if not isinstance(obj, dict) or not isinstance(obj.get("layers"), list):
             raise BennError('Folding must be a JSON object like {"parallel": 2, "bus": 64, '
                             '"layers": [{"pe": 8, "simd": 16}, ...]}')
-        unknown = sorted(set(obj) - {"parallel", "bus", "layers"})
+        known = ("parallel", "bus", "relays", "layers")
+        unknown = sorted(set(obj) - set(known))
         if unknown:
-            raise BennError(f"Folding has unknown key {unknown[0]!r}; known: parallel, bus, layers")
+            raise BennError(f"Folding has unknown key {unknown[0]!r}; known: {', '.join(known)}")
         folds = []
         for n, item in enumerate(obj["layers"]):
             if not isinstance(item, dict) or set(item) != {"pe", "simd"}:
@@ -409,7 +415,7 @@ class Folding:
                 folds.append(Fold(**item))
             except BennError as error:
                 raise BennError(f"Folding of layer {n}: {error}") from None
-        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64))
+        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64), obj.get("relays", 0))
 
 
 def _size(shape: Sequence[int]) -> str:

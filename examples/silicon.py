@@ -111,7 +111,8 @@ CASES = {
 def whole(name, case):
     """The design of a case."""
     model, folding = case.make()
-    return benn_fpga.generate(model, FOLDER / name, folding=folding, force=True, frames=0)
+    return benn_fpga.generate(model, FOLDER / name, folding=folding, device=case.device, force=True,
+                              frames=0)
 
 
 class Alone(wiring.Component):

@@ -63,8 +63,8 @@ class ReplayBuffer(wiring.Component):
     width : bits of the payload
     words : words of a frame
     replays : how often a frame is sent
-    ahead : 0, or MEMORY_LATENCY: the cycles after which a payload follows that was offered and
-        taken, there for one cycle
+    ahead : 0, or at least MEMORY_LATENCY: the cycles after which a payload follows that was offered
+        and taken, there for one cycle
 
     Members
     -------
@@ -73,8 +73,8 @@ class ReplayBuffer(wiring.Component):
 
     def __init__(self, width, *, words, replays, ahead=0):
         positive(width=width, words=words, replays=replays)
-        if ahead not in (0, MEMORY_LATENCY):
-            raise ValueError(f"Ahead must be 0 or {MEMORY_LATENCY}, not {ahead!r}")
+        if ahead and ahead < MEMORY_LATENCY:
+            raise ValueError(f"Ahead must be 0 or at least {MEMORY_LATENCY}, not {ahead!r}")
         self._words = words
         self._replays = replays
         self._ahead = ahead
@@ -95,7 +95,7 @@ class ReplayBuffer(wiring.Component):
         # Words that were never sent, and slots that may be written.
         fresh = stock(m, depth, comes=put, goes=get & first, name="fresh")
         free = stock(m, depth, comes=freed, goes=put, name="free", full=True)
-        address, _ = counter(m, depth, en=put, name="place")
+        address, _ = counter(m, depth, en=put, name="slot")
         word, end = counter(m, self._words, en=get, name="chunk")
         replay, last = counter(m, self._replays, en=get & end, name="replay")
         source = Mux(bank, self._words, 0) + word
@@ -122,13 +122,12 @@ class ReplayBuffer(wiring.Component):
             self.o.valid.eq(~first | (fresh != 0)),
             get.eq(self.o.valid & self.o.ready),
         ]
-        m.d.comb += freed.eq(delay(m, gone, 1, name="gone", init=0)[-1])
-        if is_block(depth, len(self.i.payload)):  # a block RAM has two registers of its own
-            m.d.comb += [read.addr.eq(source), read.en.eq(1),
-                         self.o.payload.eq(delay(m, read.data, 1, name="data")[-1])]
-        else:  # registers are fewer for the address
-            m.d.comb += [read.addr.eq(delay(m, source, 1, name="asked")[-1]), read.en.eq(1),
-                         self.o.payload.eq(read.data)]
+        m.d.comb += freed.eq(delay(m, gone, self._ahead - 1, name="gone", init=0)[-1])
+        # Registers are fewer for the address, but a block RAM has two of its own.
+        behind = int(is_block(depth, len(self.i.payload)))
+        asked = delay(m, source, self._ahead - 1 - behind, name="asked")[-1]
+        m.d.comb += [read.addr.eq(asked), read.en.eq(1),
+                     self.o.payload.eq(delay(m, read.data, behind, name="data")[-1])]
         return m
 
 

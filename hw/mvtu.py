@@ -37,6 +37,7 @@ class MatrixVectorUnit(wiring.Component):
     output_bits : width of an output
     shared : whether all engines read the same inputs
     ahead : cycles after which the payload of ``i`` follows
+    relays : further registers behind the weights
 
     Members
     -------
@@ -45,7 +46,7 @@ class MatrixVectorUnit(wiring.Component):
     """
 
     def __init__(self, *, layer, fold, rounds, weights, table, output_bits, shared=False,
-                 ahead=0):
+                 ahead=0, relays=0):
         positive(rounds=rounds, output_bits=output_bits)
         self._layer = layer
         self._fold = fold
@@ -62,6 +63,7 @@ class MatrixVectorUnit(wiring.Component):
         self._output_bits = output_bits
         self._ways = 1 if shared else self._engines
         self._ahead = ahead
+        self._relays = relays
         super().__init__({
             "i": In(stream.Signature(fold.simd * layer.input_bits * self._ways,
                                      always_ready=True)),
@@ -75,13 +77,14 @@ class MatrixVectorUnit(wiring.Component):
         return cls(layer=stage.layer, fold=stage.fold, rounds=unit.rounds,
                    weights=[each.weights(n) for each in contents],
                    table=[each.table(n, unit.o.element_bits) for each in contents],
-                   output_bits=unit.o.element_bits, shared=unit.i.ways == 1, ahead=unit.i.ahead)
+                   output_bits=unit.o.element_bits, shared=unit.i.ways == 1, ahead=unit.i.ahead,
+                   relays=unit.relays)
 
     def elaborate(self, platform):
         m = Module()
         layer, fold, size = self._layer, self._fold, self._layer.input_bits
         engines = [_Engine(layer=layer, fold=fold, weights=weights, table=table,
-                           output_bits=self._output_bits)
+                           output_bits=self._output_bits, relays=self._relays)
                    for weights, table in zip(self._weights, self._table, strict=True)]
         latency = engines[0].weights_latency
 
@@ -139,11 +142,12 @@ class _Engine(wiring.Component):
     o : Out(pe * output_bits)
     """
 
-    def __init__(self, *, layer, fold, weights, table, output_bits):
+    def __init__(self, *, layer, fold, weights, table, output_bits, relays):
         self._layer = layer
         self._fold = fold
         self._output_bits = output_bits
-        self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits)
+        self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits,
+                            latency=MEMORY_LATENCY + relays)
         width = fold.pe * layer.entry_bits(output_bits)
         # Adders follow it at once. From a block, which may be far away, a further register helps.
         self._table = Rom(table, width=width,

@@ -353,9 +353,9 @@ def generate(args):
     if args.dataset is not None and not args.frames:
         raise BennError("--dataset is for the frames of the test bench, but --frames is 0; "
                         "leave out one")
-    design = api.generate(model, args.output, folding=_folding(args, model), frames=args.frames,
-                          dataset=args.dataset, data_dir=args.data_dir, force=args.force,
-                          progress=_progress(args))
+    design = api.generate(model, args.output, folding=_folding(args, model), device=args.device,
+                          frames=args.frames, dataset=args.dataset, data_dir=args.data_dir,
+                          force=args.force, progress=_progress(args))
     manifest, predicted = design.manifest, design.manifest["predicted"]
     memory = manifest["memory_bits"]
     data = {

@@ -234,9 +234,9 @@ def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
 
 
 def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room, latency: int,
-              replays: int) -> Process:
+              replays: int, ahead: int) -> Process:
     """A stage that reads whole frames, its gate, and the ring of two frames before it, which sends
-    each frame so often.
+    each frame so often, words so many cycles after it was asked for them.
 
     Output word by output word: for one, words follow each other in every cycle once they are there.
     """
@@ -250,7 +250,7 @@ def _replayed(stage: Stage, i: Channel, outputs: Sequence[Channel], room: _Room,
             if len(gets) <= free:
                 return
             puts.append(max(i.offered[n], puts[-1] + 1 if puts else 0,
-                            gets[free] + 2 if free >= 0 else 0))
+                            gets[free] + ahead if free >= 0 else 0))
 
     block, last = 0, -1
     for frame in count():
@@ -401,7 +401,8 @@ class Flow:
         if ring is None:
             self._processes += _pixels(stage, inputs, outputs, room, unit.latency)
         else:
-            self._run(_replayed(stage, inputs[0], outputs, room, unit.latency, ring.replays),
+            self._run(_replayed(stage, inputs[0], outputs, room, unit.latency, ring.replays,
+                                ring.o.ahead),
                       *inputs, *outputs, *room.queues)
         return outputs[0]
 

@@ -316,6 +316,7 @@ class Unit(Node):
     others : the streams at its further ports
     ahead : cycles in which a word comes to it that it was offered
     constants : widths of what members store, by name, where the layer does not say it
+    relays : registers between its weights and what reads them, besides those of a memory
     """
 
     stage: Stage
@@ -323,6 +324,7 @@ class Unit(Node):
     others: tuple[Stream, ...]
     ahead: int
     constants: tuple[tuple[str, int], ...]
+    relays: int
 
     @property
     def ports(self) -> tuple[Stream, ...]:
@@ -336,8 +338,8 @@ class Unit(Node):
     def latency(self) -> int:
         """It asks for constants while the words that it was offered are on their way."""
         layer, fold = self.stage.layer, self.stage.fold
-        late = max(0, self.ahead - layer.reads_ahead(fold, self.rounds))
-        return late + layer.latency(fold, self.rounds)
+        late = max(0, self.ahead - layer.reads_ahead(fold, self.rounds) - self.relays)
+        return late + layer.latency(fold, self.rounds) + self.relays
 
     @property
     def xnor_lanes(self) -> int:

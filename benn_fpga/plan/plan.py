@@ -234,9 +234,14 @@ class _Drafter:
     def _ring(self, node: Node, reader: Stage, port: int, replays: int) -> Node:
         """A ring that sends the frames of ``node`` so often."""
         o = replace(node.o, words=node.o.words * replays,
-                    ahead=MEMORY_LATENCY if reader.layer.reads_frames else 0)
+                    ahead=MEMORY_LATENCY + self._relays(reader) if reader.layer.reads_frames else 0)
         return self._add(Ring(names.before(names.BUFFER, reader.n, port), (node.name,), node.o, o,
                               replays))
+
+    def _relays(self, stage: Stage) -> int:
+        """Registers between the weights of a stage and what reads them, if those may be far."""
+        weights = stage.layer.weights(stage, self._rounds)
+        return self._folding.relays if weights is not None and weights.is_block else 0
 
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
@@ -269,7 +274,7 @@ class _Drafter:
             names.unit(n), (gate.name, *(node.name for node in given[1:])),
             self._read(stage, gate.o, ways), o, stage, self._rounds,
             tuple(replace(node.o, ways=ways) for node in given[1:]), gate.o.ahead,
-            tuple(self._constants(n))))
+            tuple(self._constants(n)), self._relays(stage)))
         for reader, port in self._readers[n]:
             target = self._stages[reader]
             queue = self._add(Queue(names.before(names.QUEUE, reader, port), (unit.name,), o, o,

@@ -685,7 +685,7 @@ def test_generate_table_and_rate(run):
 
 
 def test_generate_by_file(data, here):
-    fold = {"parallel": 2, "bus": 8,
+    fold = {"parallel": 2, "bus": 8, "relays": 1,
             "layers": [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]}
     (here / "fold.json").write_text(json.dumps(fold))
     assert data("generate", "m.benn", "-o", "d", "--fold", "fold.json")["folding"] == fold
@@ -699,7 +699,12 @@ def test_the_command_line_adds_to_a_folding_file(data, here, options, parallel, 
     layers = [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]
     (here / "fold.json").write_text(json.dumps({"layers": layers}))
     found = data("generate", "m.benn", "-o", "d", "--fold", "fold.json", *options)["folding"]
-    assert found == {"parallel": parallel, "bus": bus, "layers": layers}
+    assert found == {"parallel": parallel, "bus": bus, "relays": 0, "layers": layers}
+
+
+@pytest.mark.parametrize(("device", "relays"), [("ecp5-85k", 1), ("ice40-up5k", 0)])
+def test_a_large_device_gets_relays(data, device, relays):
+    assert data("generate", "m.benn", "-o", "d", "--device", device)["folding"]["relays"] == relays
 
 
 def test_a_manifest_is_a_folding_file(data):
@@ -722,6 +727,7 @@ def test_the_slowest_rate_is_the_smallest_design(data):
     ("Lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more lanes or "
      "run fewer members in parallel", ["--lanes", "1"]),
     ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
+    ("Device must be one of ecp5-12k, ecp5-25k, ecp5-45k", ["--device", "ecp5"]),
     ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
     ("cannot read no.json: No such file or directory; give", ["--fold", "no.json"]),
     ("cannot read pipe: Not a regular file; give", ["--fold", "pipe"]),

@@ -111,6 +111,12 @@ def test_timing_of_a_first_layer_that_keeps_no_pixels(first):
     check_timing(*draw.straight(first))
 
 
+def test_timing_of_weights_that_are_far():
+    model, folding = draw.relayed()
+    assert [unit.relays for unit in plan(model, folding).units] == [2, 2, 2, 0]
+    check_timing(model, folding)
+
+
 @pytest.mark.parametrize(("idle", "stall"), [(0, 3), (3, 0)])
 @pytest.mark.parametrize("name", ["direct", *draw.STRAIGHT])
 def test_a_first_layer_behind_the_width_converter(name, idle, stall):

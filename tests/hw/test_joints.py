@@ -296,7 +296,7 @@ def test_serial(count):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: ReplayBuffer(4, words=2, replays=1, ahead=1), "Ahead must be 0 or 2, not 1"),
+    (lambda: ReplayBuffer(4, words=2, replays=1, ahead=1), "Ahead must be 0 or at least 2, not 1"),
     (lambda: Queue(4, count=1, depth=0), "Depth must be a positive integer, not 0"),
     (lambda: Gate(4, count=0), "Count must be a positive integer, not 0"),
     (lambda: ReplayBuffer(4, words=0, replays=1), "Words must be a positive integer, not 0"),

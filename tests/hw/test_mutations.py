@@ -67,13 +67,13 @@ FAULTS = {
         "self.i.ready.eq(free != 0)", "self.i.ready.eq(1)"),
     "word of a ring that comes a cycle late": (
         "test_joints.py::test_replay_buffer_ahead[7-3-2-0-0]", "benn_fpga.hw.joints",
-        'delay(m, source, 1, name="asked")', 'delay(m, source, 2, name="asked")'),
+        "self._ahead - 1 - behind", "self._ahead - behind"),
     "word of a ring of block RAM that comes a cycle late": (
         "test_joints.py::test_replay_buffer_ahead[32-32-2-0-0]", "benn_fpga.hw.joints",
-        'delay(m, read.data, 1, name="data")', 'delay(m, read.data, 2, name="data")'),
+        'delay(m, read.data, behind, name="data")', 'delay(m, read.data, 2, name="data")'),
     "slot of a ring that is free a cycle too early": (
         "test_joints.py::test_replay_buffer_ahead[7-3-2-0-0]", "benn_fpga.hw.joints",
-        'delay(m, gone, 1, name="gone", init=0)[-1]', "gone"),
+        'delay(m, gone, self._ahead - 1, name="gone", init=0)[-1]', "gone"),
     "word of a line buffer that comes a cycle late": (
         "test_window.py::test_geometry[rows left over-0-0]", "benn_fpga.hw.window",
         '("data", read.data, 1)', '("data", read.data, 2)'),
@@ -98,7 +98,7 @@ FAULTS = {
         "_greater(b[0], a[2])", "a[2] if a[2] is not None else b[0]"),
     "total of a word that the port skips": (
         "test_port.py::test_records[6-8-1-0-0]", "benn_fpga.hw.port",
-        "totals.ready.eq(moved & ~in_head)", "totals.ready.eq(moved)"),
+        "totals.ready.eq(source.ready & ~in_head)", "totals.ready.eq(source.ready)"),
     "error flag of the next answer": (
         "test_port.py::test_records[6-8-1-0-3]", "benn_fpga.hw.port",
         "now = Mux(in_head, flag.payload, user)", "now = flag.payload"),

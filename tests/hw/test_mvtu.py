@@ -57,12 +57,12 @@ def outputs_of(beats, model, width, shape):
     return out.reshape(shape[0], shape[1] * shape[4], -1)
 
 
-def rtl_unit(model, fold, frames, *, engines=1, shared=True, ahead=0, **waits):
+def rtl_unit(model, fold, frames, *, engines=1, shared=True, ahead=0, relays=0, **waits):
     """Outputs of layer 0 of every member, and the cycles in which they came.
 
     Frames are (frames, inputs), or (frames, engines, inputs) of those that are not ``shared``.
     """
-    dut, width = unit(model, fold, engines, shared=shared, ahead=ahead)
+    dut, width = unit(model, fold, engines, shared=shared, ahead=ahead, relays=relays)
     rounds, nf = len(model.members) // engines, model.layers[0].outputs // fold.pe
     frames = frames[:, None] if shared else frames
     beats, = rtl.stream(dut, [(dut.i, input_words(model, fold, frames, rounds * nf))],
@@ -130,6 +130,22 @@ def test_words_that_come_after_they_were_offered(case, simd, ahead, members, idl
         late = max(0, ahead - latencies.weights_latency(layer, fold, members))
         latency = late + latencies.layer_latency(layer, fold, members)
         assert cycles == [(n + 1) * 12 // simd - 1 + latency for n in range(5 * members)]
+
+
+@pytest.mark.parametrize("ahead", [0, 2, 3, 5])
+@pytest.mark.parametrize("case", ["binary", "two bits", "scores"])
+def test_relays(case, ahead):
+    """Registers behind the weights; words that come later than the weights wait for nothing."""
+    q, p, out = CASES[case]
+    rng, fold, relays = np.random.default_rng(ahead), Fold(2, 4), 2
+    model = model_of(Dense(12, 6, q, p, out), rng, members=2)
+    frames = rng.integers(0, 1 << p, (3, 12))
+    got, cycles = rtl_unit(model, fold, frames, ahead=ahead, relays=relays)
+    assert np.array_equal(got, ref_unit(model, frames))
+    layer = model.layers[0]
+    weights = latencies.weights_latency(layer, fold, 2) + relays
+    late = max(0, ahead - weights)
+    assert cycles[0] == 2 + late + latencies.layer_latency(layer, fold, 2) + relays
 
 
 @pytest.mark.parametrize("levels", ["always", "never"])

@@ -36,10 +36,12 @@ CASES = {
     "registers": draw.registers(),
 }
 # With those that differ before the first unit alone, and that Verilator does not compile: a
-# width converter before a window of registers, and before each first layer that keeps no pixels.
+# width converter before a window of registers, and before each first layer that keeps no pixels;
+# and block RAMs of weights that are far away.
 ALL = {
     **CASES,
     "direct": draw.registers(1),
+    "relayed": draw.relayed(),
     **{first: draw.straight(first) for first in draw.STRAIGHT},
 }
 

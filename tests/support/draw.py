@@ -23,7 +23,7 @@ from benn_fpga.spec import (
 
 __all__ = ["STRAIGHT", "conv_models", "convs", "designs", "divisors", "foldings", "models",
            "pooled", "pools", "random_arrays", "random_ensemble", "random_folding", "random_frames",
-           "random_model", "random_table", "registers", "residual", "straight", "ten",
+           "random_model", "random_table", "registers", "relayed", "residual", "straight", "ten",
            "wide_models", "windows"]
 
 
@@ -372,6 +372,19 @@ def straight(first="tiled"):
     model = random_ensemble(np.random.default_rng(4), encoder, layers, members=2)
     pe, simd = (2, 1) if first == "tiled" else (4, 2)
     return model, Folding((Fold(pe, simd), Fold(4, second.channels), Fold(3, 4)), 2, 32)
+
+
+def relayed():
+    """A network whose weights are in block RAMs far away: of a convolution, of a layer behind a
+    ring, of one whose inputs come in one word; with two rounds."""
+    encoder = Encoder("planes", (3, 4, 8), 2, np.zeros((1, 0), np.int32))
+    layers = (Conv((3, 4, 8), (3, 3), 1, 1, outputs=16, input_bits=2),
+              Dense(192, 32),
+              Dense(32, 32, output_bits=2),
+              Dense(32, 3, input_bits=2, output_bits=0))
+    folds = ((4, 8), (2, 16), (1, 32), (1, 2))
+    model = random_ensemble(np.random.default_rng(6), encoder, layers, members=4)
+    return model, Folding(tuple(Fold(*fold) for fold in folds), 2, 32, relays=2)
 
 
 def pools():
