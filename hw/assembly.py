@@ -117,7 +117,7 @@ def connect(m, plan, node, parts, port=0):
             m.d.comb += sink.p.inside.eq(source.p.inside if given.marks is wanted.marks else 1)
         elif wanted.marks is nodes.Marks.TILE:
             m.d.comb += [sink.p[key].eq(source.p[key])
-                         for key in ("first", "last", "enters", "leaves", "place")]
+                         for key in ("first", "last", "enters", "leaves", "partial")]
     late = given.ahead - wanted.ahead if isinstance(node, nodes.Unit) else 0
     m.d.comb += sink.valid.eq(delay(m, source.valid, late, name=f"{before.name}_valid",
                                     init=0)[-1])

@@ -21,7 +21,7 @@ def tile_layout(width, partials):
     results it goes with.
     """
     return data.StructLayout({"data": width, "first": 1, "last": 1, "enters": 1, "leaves": 1,
-                              "place": range(partials)})
+                              "partial": range(partials)})
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Tiles(wiring.Component):
             self.o.p.last.eq(columns.last & rows.last),
             self.o.p.enters.eq(columns.first),
             self.o.p.leaves.eq(columns.last),
-            self.o.p.place.eq(start + word),
+            self.o.p.partial.eq(start + word),
             self.o.valid.eq(self.i.valid & keep),
             self.i.ready.eq(~keep | self.o.ready),
             taken.eq(self.i.valid & self.i.ready),
@@ -142,7 +142,7 @@ class Partials:
         self._write, read = mem.write_port(), mem.read_port()
         address, enters, leaves = (
             delay(m, value, 1, name=name) for name, value in (
-                ("place", tap.place), ("enters", tap.enters), ("leaves", tap.leaves)))
+                ("partial", tap.partial), ("enters", tap.enters), ("leaves", tap.leaves)))
         m.d.comb += [read.addr.eq(address[0]), self._write.addr.eq(address[1])]
         if words > 1:
             m.d.comb += [read.en.eq(valid[0]), self._write.en.eq(self._active)]

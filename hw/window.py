@@ -109,7 +109,7 @@ class LineBuffer(wiring.Component):
             attrs=buffer_attrs(size, len(self.i.payload)))
         write, read = mem.write_port(), mem.read_port()
         put, get = Signal(), Signal()
-        address, _ = counter(m, size, en=put, name="place")
+        address, _ = counter(m, size, en=put, name="slot")
         _, whole = counter(m, words, en=put, name="word")
         word = self._word(m, get)
 

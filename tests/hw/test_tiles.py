@@ -87,8 +87,8 @@ def test_partials(layer, idle):
     words, counts, expected = layer.channels, {}, []
     taps = tiles.tile_words(layer, np.zeros((3, *layer.shape), np.int64), 1, 1)
     for tap in taps:
-        counts[tap["place"]] = 1 if tap["first"] else counts[tap["place"]] + 1
-        expected.append(counts[tap["place"]])
+        counts[tap["partial"]] = 1 if tap["first"] else counts[tap["partial"]] + 1
+        expected.append(counts[tap["partial"]])
     dut = Counts(layer.partial_words(1), words)
     beats, = rtl.stream(dut, [(dut.i, taps)], [(dut.o, len(taps))], idle=idle)
     assert [beat.payload for beat in beats] == expected

@@ -22,5 +22,5 @@ def tile_words(layer, x, lanes, width):
             "first": int((y, x_) == (rows[0], columns[0])),
             "last": int((y, x_) == (rows[-1], columns[-1])),
             "enters": int(x_ == columns[0]), "leaves": int(x_ == columns[-1]),
-            "place": column * words + n}) for y in rows for x_ in columns for n in range(words)]
+            "partial": column * words + n}) for y in rows for x_ in columns for n in range(words)]
     return [payload for _, payload in sorted(found, key=lambda item: item[0])]
