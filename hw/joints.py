@@ -100,7 +100,7 @@ class ReplayBuffer(wiring.Component):
         replay, last = counter(m, self._replays, en=get & end, name="replay")
         source = Mux(bank, self._words, 0) + word
         m.d.comb += [
-            self.i.ready.eq(free != 0),
+            self.i.ready.eq(free),
             put.eq(self.i.valid & self.i.ready),
             write.addr.eq(address),
             write.data.eq(self.i.payload),
@@ -114,12 +114,12 @@ class ReplayBuffer(wiring.Component):
             m.d.comb += [read.addr.eq(source), read.en.eq(get), self.o.payload.eq(read.data)]
             m.d.comb += freed.eq(gone)
             with m.If(~self.o.valid | self.o.ready):
-                m.d.comb += get.eq(~first | (fresh != 0))
+                m.d.comb += get.eq(~first | fresh)
                 m.d.sync += self.o.valid.eq(get)
             return m
 
         m.d.comb += [
-            self.o.valid.eq(~first | (fresh != 0)),
+            self.o.valid.eq(~first | fresh),
             get.eq(self.o.valid & self.o.ready),
         ]
         m.d.comb += freed.eq(delay(m, gone, self._ahead - 1, name="gone", init=0)[-1])
@@ -177,7 +177,7 @@ class Queue(wiring.Component):
         free = stock(m, self._depth, comes=get & whole, goes=self.take, name="free",
                      full=True)
         m.d.comb += [
-            self.room.eq(free != 0),
+            self.room.eq(free),
             put.eq(self.i.valid),
             write.addr.eq(tail),
             write.data.eq(self.i.payload),
@@ -187,7 +187,7 @@ class Queue(wiring.Component):
             self.o.payload.eq(read.data),
         ]
         with m.If(~self.o.valid | self.o.ready):
-            m.d.comb += get.eq(level != 0)
+            m.d.comb += get.eq(level)
             m.d.sync += self.o.valid.eq(get)
         return m
 

@@ -35,15 +35,16 @@ def banked(m, size, *, repeats, banks, en, name, step=1):
 
 
 def stock(m, most, *, comes, goes, name, full=False):
-    """How many are there, ``most`` at the most, if one ``comes`` or ``goes`` in a cycle, or both.
+    """Whether any are there, of ``most`` at the most, if one ``comes`` or ``goes`` in a cycle.
 
-    One that starts ``full`` learns last whether one comes, another whether one goes. That is no
-    part of the sum: it only enables the register.
+    Both may. One that starts ``full`` learns last whether one comes, another whether one goes. That
+    is no part of the sum: it only enables the register. It counts one less than there are, so that
+    its sign is the answer.
     """
-    count = Signal(range(most + 1), name=name, init=most if full else 0)
+    count = Signal(range(-1, most), name=name, init=most - 1 if full else -1)
     with m.If(comes != goes):
         m.d.sync += count.eq(count + (Mux(goes, -1, 1) if full else Mux(comes, 1, -1)))
-    return count
+    return ~count[-1]
 
 
 def delay(m, value, cycles, *, name, init=None):
