@@ -19,7 +19,16 @@ from benn_fpga import devices
 from benn_fpga.errors import BennError, warn
 from benn_fpga.output import alone, check_folder, new_folder, write_atomically
 from benn_fpga.plan.manifest import TOP
-from benn_fpga.synthesis import floorplan, modules, netlist, registers, script, timing, toolchain
+from benn_fpga.synthesis import (
+    carries,
+    floorplan,
+    modules,
+    netlist,
+    registers,
+    script,
+    timing,
+    toolchain,
+)
 from benn_fpga.synthesis.harness import around
 from benn_fpga.synthesis.owners import Owners
 from benn_fpga.synthesis.toolchain import ToolFailed
@@ -209,7 +218,7 @@ class _Work:
                 # Without -q, what goes to stdout may lack its end.
                 tool.run(["-q", "-l", "whole.log", "-s", "run.ys"], work, self._log(_YOSYS),
                          work / "whole.log")
-                self._use_registers(tool, work)
+                self._improve(tool, work)
                 counted = self._counted(work / _NETLIST)
                 if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
                     break
@@ -217,18 +226,21 @@ class _Work:
             for name in (_NETLIST, _VERILOG):
                 os.replace(work / name, self._folder / name)
 
-    def _use_registers(self, tool, work):
-        """Write the netlist anew, with registers moved into block RAMs, if there are any."""
-        if not self._device.family.outputs:
+    def _improve(self, tool, work):
+        """Write the netlist anew, with registers moved into block RAMs and carry chains without a
+        cell before them, if there are any."""
+        family = self._device.family
+        if not family.outputs and family.chain is None:
             return
         with self._readable(_YOSYS):
             whole = json.loads((work / _NETLIST).read_bytes())
-            moved = registers.absorb(whole["modules"][TOP], self._device.family)
-        if moved:
+            module = whole["modules"][TOP]
+            saved = registers.absorb(module, family) + carries.shift(module, family)
+        if saved:
             (work / _NETLIST).write_text(json.dumps(whole))
             (work / "run.ys").write_text(script.VERILOG)
-            tool.run(["-q", "-s", "run.ys"], work, self._log("registers"))
-            self._log("registers").unlink()
+            tool.run(["-q", "-s", "run.ys"], work, self._log("improved"))
+            self._log("improved").unlink()
 
     def _counted(self, path):
         with self._readable(_YOSYS):

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from benn_fpga.devices import RESOURCES
 from benn_fpga.synthesis.owners import HARNESS, Owner
 
-__all__ = ["Count", "count", "named", "placed", "read", "readers"]
+__all__ = ["NOTHING", "Count", "count", "named", "placed", "read", "readers"]
 
-_NOTHING = "x"  # what an output drives that is not connected
+NOTHING = "x"  # what an output drives that is not connected
 _COUNTED = ("lut", "carry", "ff", "bram", "dsp")
 
 
@@ -63,7 +63,7 @@ def named(module, owners):
     read = _readers(module)
     for cell in module["cells"].values():
         if "COUT" in cell["connections"] and not read[cell["connections"]["COUT"][0]]:
-            cell["connections"]["COUT"] = [_NOTHING]
+            cell["connections"]["COUT"] = [NOTHING]
     inside = {}
     for name, net in module["netnames"].items():
         if owners.of(name).node is not None:
@@ -149,12 +149,12 @@ def _feeds(module, chain):
     """Names of cells of carry chains before or behind which nextpnr adds one."""
     cells = [(name, cell["connections"]) for name, cell in module["cells"].items()
              if cell["type"] == chain]
-    carries, read = {bits["COUT"][0] for _, bits in cells}, _readers(module)
+    carries, read = {NOTHING, *(bits["COUT"][0] for _, bits in cells)}, _readers(module)
     read.subtract(bits["CIN"][0] for _, bits in cells)
     for name, bits in cells:
         if bits["CIN"][0] not in carries:  # a constant, or what logic gives
             yield name
-        if read[bits["COUT"][0]]:
+        if read[bits["COUT"][0]] > 0:
             yield name
 
 
