@@ -91,17 +91,16 @@ class MatrixVectorUnit(wiring.Component):
         # Stage 0: weights are asked for, of a word that may still be on its way. What has moved s
         # registers down the pipeline is at stage s.
         asked = delay(m, self.i.valid, max(0, self._ahead - latency), name="asked", init=0)[-1]
-        at, last = counter(m, self._sf, en=asked, name="chunk")
         word = self._banked(m, len(self._weights[0]), en=asked, name="word")
         x = delay(m, self.i.payload, max(0, latency - self._ahead), name="x")[-1]
         summed = latency + sum_latency(fold.simd, layer.weight_bits, size)
         valid = delay(m, asked, summed + 1, name="valid", init=0)
-        first = delay(m, at == 0 if self._sf > 1 else C(1), summed, name="first")
-        last = delay(m, last, summed + 1, name="last")
+        # The table is asked for with the first word, or with the last; words are counted then.
         early = engines[0].table_asked
-        asks = (first if engines[0].starts_from_table else last)[early]
-        row = self._banked(m, len(self._table[0]), en=valid[early] & asks, name="row")
-        done = valid[-1] & last[-1]
+        at, last = counter(m, self._sf, en=valid[early], name="chunk")
+        row = self._banked(m, len(self._table[0]), en=valid[early] & last, name="row")
+        first = delay(m, at == 0 if self._sf > 1 else C(1), summed - early, name="first")[-1]
+        done = valid[-1] & delay(m, last, summed + 1 - early, name="last")[-1]
         m.d.comb += self.o.valid.eq(
             delay(m, done, engines[0].compares, name="done", init=0)[-1])
 
@@ -114,7 +113,7 @@ class MatrixVectorUnit(wiring.Component):
                 engine.word.eq(word),
                 engine.row.eq(row),
                 engine.valid.eq(valid[summed]),
-                engine.first.eq(first[summed]),
+                engine.first.eq(first),
             ]
         m.d.comb += self.o.payload.eq(Cat(
             engine.o.word_select(k, self._output_bits) for k in range(fold.pe)
@@ -177,11 +176,12 @@ class _Engine(wiring.Component):
 
     @property
     def table_asked(self):
-        """Cycles from the address of a word's weights to that of its entry of the table."""
+        """Cycles from the address of a word's weights to that of its entry of the table, at most
+        until it is added."""
         layer = self._layer
-        needed = self.weights_latency + self.compares + sum_latency(
+        added = self.weights_latency + sum_latency(
             self._fold.simd, layer.weight_bits, layer.input_bits)
-        return needed - self._table.latency
+        return min(added, added + self.compares - self._table.latency)
 
     def elaborate(self, platform):
         m = Module()
