@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from benn_fpga.errors import BennError
 
-__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "Harness", "Output", "find"]
+__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness", "Output",
+           "find"]
 
 RESOURCES = {  # what is counted, and what it is called
     "lut": "LUTs",
@@ -35,14 +36,32 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Harness:
-    """Cells for registers around a design, so that it can be placed without a pin for each port.
+class FlipFlop:
+    """The plain flip-flop of a family, which always moves and is never reset.
 
-    Each is its type, its parameters, and its ports in the order in which :mod:`synthesis.harness`
-    connects them.
+    Members
+    -------
+    cell_type : of the netlist
+    clock, i, o : its ports
+    ties : constants at its other ports, if it has any
+    settings : parameters of one that is added to a netlist
     """
 
-    register: tuple[str, Mapping[str, str], tuple[str, str, str]]  # clock, input, output
+    cell_type: str
+    clock: str
+    i: str
+    o: str
+    ties: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Harness:
+    """Cells around a design beside registers, so that it can be placed without a pin for each port.
+
+    Ports are in the order in which :mod:`synthesis.harness` connects them.
+    """
+
     xor: tuple[str, str, tuple[str, str, str, str, str]]  # type, parameter of the table; inputs, o
     buffers: tuple[str, str] | None = None  # of input and output pins, if a netlist must have them
 
@@ -91,8 +110,7 @@ class Family:
     spends_blocks : command of Yosys that maps more memories to block RAMs than it would by itself
     outputs : registers of block RAMs that Yosys leaves unused, by type of cell; of those that a
         block has, the first
-    plain : of its flip-flops the type and the ports of clock, input and output, and which constants
-        are at the other ports of one that always moves and is never reset
+    flip_flop : its :class:`FlipFlop`; None if it is of no real family
     caution : what to keep in mind of its clock
     chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
@@ -111,7 +129,7 @@ class Family:
     lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
     outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
-    plain: tuple[str, tuple[str, str, str], Mapping[str, str]] | None = None
+    flip_flop: FlipFlop | None = None
     caution: str = ""
     chain: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
@@ -178,18 +196,17 @@ _ECP5 = Family(
     },
     block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
     nextpnr="ecp5",
-    # A string of digits ends in a space, or it would be a number.
-    harness=Harness(("TRELLIS_FF", MappingProxyType({
-        "CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET",
-        "SRMODE": "LSR_OVER_CE"}), ("CLK", "DI", "Q")),
-        ("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
+    harness=Harness(("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
     placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
     outputs={"DP16KD": (
         Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
                ("OCEA", "OCEB"), {"DATA_WIDTH_B": 36}),
         Output(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
         Output(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
-    plain=("TRELLIS_FF", ("CLK", "DI", "Q"), {"LSR": "0", "CE": "1"}),
+    # A string of digits ends in a space, or it would be a number.
+    flip_flop=FlipFlop("TRELLIS_FF", "CLK", "DI", "Q", _on(LSR="0", CE="1"), _on(
+        CEMUX="1 ", CLKMUX="CLK", GSR="DISABLED", LSRMUX="LSR", REGSET="RESET",
+        SRMODE="LSR_OVER_CE")),
     memories=(("lattice/lutrams_trellis.txt", "lattice/brams_16kd.txt"),
               "lattice/brams_map_16kd.v"))
 
@@ -205,8 +222,8 @@ def _ice40(device: str) -> Family:
             "SB_MAC16": _DSP,
         },
         block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
-        harness=Harness(("SB_DFF", MappingProxyType({}), ("C", "D", "Q")),
-                        ("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
+        harness=Harness(("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
+        flip_flop=FlipFlop("SB_DFF", "C", "D", "Q"),
         has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"},
         # There are no small memories in LUTs: what is not in a block takes a cell for every bit,
         # and more to choose between them; a constant one takes about a cell for eight.
@@ -229,14 +246,13 @@ def _gowin(family: str) -> Family:
             "MULT*": _DSP,
         },
         block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
-        harness=Harness(("DFF", MappingProxyType({}), ("CLK", "D", "Q")),
-                        ("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
         outputs={
             **dict.fromkeys(("SP", "SPX9"), (Output(("DO",), "CLK", _on(READ_MODE="1"),
                                                     ("OCE",)),)),
             **dict.fromkeys(("SDPB", "SDPX9B"), (Output(("DO",), "CLKB", _on(READ_MODE="1"),
                                                         ("OCE",)),))},
-        plain=("DFF", ("CLK", "D", "Q"), {}),
+        flip_flop=FlipFlop("DFF", "CLK", "D", "Q"),
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
 
@@ -273,7 +289,7 @@ _XC7 = Family(
         Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
         for name, wide in (("RAMB18E1", 36), ("RAMB36E1", 72))},
     lut_steps=_XC7_LUTS,
-    plain=("FDRE", ("C", "D", "Q"), {"R": "0", "CE": "1"}))
+    flip_flop=FlipFlop("FDRE", "C", "D", "Q", _on(R="0", CE="1")))
 
 _GENERIC = Family(
     "LUT6", "generic",

@@ -323,7 +323,7 @@ class _Work:
         with self._readable(_YOSYS):
             whole = json.loads((self._folder / _NETLIST).read_bytes())
             module = netlist.named(whole["modules"][TOP], self._owners)
-            around(module, self._device.family.harness)
+            around(module, self._device.family)
         path.write_text(json.dumps(whole))
 
     def _pins(self, work):

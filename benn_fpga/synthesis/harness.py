@@ -14,9 +14,10 @@ _PARITY = f"{0x6996:016b}"  # the table of an exclusive or of four inputs
 
 
 class _Around:
-    def __init__(self, module, cells):
+    def __init__(self, module, family):
         self._module = module
-        self._parts = cells
+        self._parts = family.harness
+        self._flop = family.flip_flop
         used = [bit for net in module["netnames"].values() for bit in net["bits"]
                 if isinstance(bit, int)]
         used += [bit for port in module["ports"].values() for bit in port["bits"]
@@ -40,10 +41,9 @@ class _Around:
 
     def register(self, name, given, taken=None):
         """A register of bit ``given``; its output is ``taken``, or a new bit."""
-        cell_type, parameters, (clock, i, o) = self._parts.register
-        taken = self.wire() if taken is None else taken
-        self._cell(name, cell_type, dict(parameters), {clock: self._clock, i: given, o: taken},
-                   (o,))
+        flop, taken = self._flop, self.wire() if taken is None else taken
+        self._cell(name, flop.cell_type, dict(flop.settings),
+                   {flop.clock: self._clock, flop.i: given, flop.o: taken}, (flop.o,))
         return taken
 
     def parity(self, name, bits):
@@ -64,11 +64,11 @@ class _Around:
         self._module["ports"][name] = {"direction": direction, "bits": [bit]}
 
 
-def around(module, cells):
-    """``module``, of a netlist as JSON, with registers of the :class:`~benn_fpga.devices.Harness`
-    ``cells`` around it; it is changed in place."""
+def around(module, family):
+    """``module``, of a netlist as JSON, with registers of a :class:`~benn_fpga.devices.Family`
+    around it; it is changed in place."""
     ports, module["ports"] = module["ports"], dict(module["ports"])
-    make = _Around(module, cells)
+    make = _Around(module, family)
     module["ports"] = {}
     chain = make.wire()
     make.pin("shift_in", "input", chain)

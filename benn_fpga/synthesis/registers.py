@@ -32,7 +32,7 @@ def absorb(module, family):
             if taken:
                 for port in ports:
                     cell["connections"][port] = [
-                        module["cells"][taken[bit]]["connections"][family.plain[1][2]][0]
+                        module["cells"][taken[bit]]["connections"][family.flip_flop.o][0]
                         if bit in taken else bit for bit in cell["connections"][port]]
                 cell["parameters"].update(output.settings)
                 for port in output.ties:
@@ -51,7 +51,7 @@ def _is_of(output, port):
 def _behind(module, family, cell, output, ports, read_by):
     """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
     can be moved."""
-    cell_type, (clock, i, _), constants = family.plain
+    plain = family.flip_flop
     flops = {}
     for bit in (bit for port in ports for bit in cell["connections"][port]):
         if not read_by[bit]:
@@ -60,10 +60,10 @@ def _behind(module, family, cell, output, ports, read_by):
             return {}
         name, port = read_by[bit][0]
         behind = None if name is None else module["cells"][name]
-        if behind is None or port != i or behind["type"] != cell_type or \
-                behind["connections"][clock] != cell["connections"][output.clock] or \
+        if behind is None or port != plain.i or behind["type"] != plain.cell_type or \
+                behind["connections"][plain.clock] != cell["connections"][output.clock] or \
                 any(behind["connections"].get(other, [value]) != [value]
-                    for other, value in constants.items()) or not _starts_at_zero(behind):
+                    for other, value in plain.ties.items()) or not _starts_at_zero(behind):
             return {}
         flops[bit] = name
     return flops

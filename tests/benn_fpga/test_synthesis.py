@@ -167,7 +167,7 @@ def test_what_nextpnr_adds_to_carry_chains(owners):
 
 
 def test_harness_has_four_pins_and_drives_every_input():
-    made = harness.around(module(), devices.find("ice40-up5k").family.harness)
+    made = harness.around(module(), devices.find("ice40-up5k").family)
     assert set(made["ports"]) == {"clk", "shift_in", "parity"}
     cell = made["cells"][f"{HARNESS}.s_axis_tvalid_0"]
     assert (cell["type"], cell["connections"]["Q"]) == ("SB_DFF", [8])
