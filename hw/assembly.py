@@ -101,9 +101,9 @@ def connect(m, plan, node, parts, port=0):
     parts : components by name
     """
     part, before = parts[node.name], plan[node.reads[port]]
-    source = getattr(parts[before.name], node.source)
+    source = getattr(parts[before.name], node.sources[port])
     sink = getattr(part, _PORTS.get(type(part), ("i",))[port])
-    given, wanted = getattr(before, node.source), node.ports[port]
+    given, wanted = getattr(before, node.sources[port]), node.ports[port]
     none = nodes.Marks.NONE
     if given.marks is wanted.marks and given.ways == wanted.ways:
         m.d.comb += Value.cast(sink.payload).eq(source.payload)
@@ -125,4 +125,4 @@ def connect(m, plan, node, parts, port=0):
         m.d.comb += source.ready.eq(sink.ready)
 
 
-_PORTS = {AddUnit: ("a", "b"), AnswerPort: ("i", "totals")}  # of those that have several
+_PORTS = {AddUnit: ("a", "b"), AnswerPort: ("i", "totals", "error")}  # of those that have several

@@ -64,7 +64,7 @@ class Ensemble(wiring.Component):
         for name, part in parts.items():
             m.submodules[name] = part
         for node in plan.nodes:
-            for port, _ in zip(range(len(node.ports)), node.reads, strict=False):
+            for port, _ in enumerate(node.reads):
                 connect(m, plan, node, parts, port)
         for gate in plan.all(nodes.Gate):
             # A slot is reserved in every queue, so that none makes the others wait.
@@ -73,7 +73,6 @@ class Ensemble(wiring.Component):
             m.d.comb += [queue.take.eq(parts[gate.name].take) for queue in queues]
 
         guard, port = parts[plan.guard.name], parts[plan.port.name]
-        wiring.connect(m, guard.error, port.error)
         m.d.comb += [
             guard.i.p.data.eq(self.s_axis_tdata),
             guard.i.p.keep.eq(self.s_axis_tkeep),

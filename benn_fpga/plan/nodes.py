@@ -92,10 +92,7 @@ class Node:
     name : of the instance
     reads : names of the nodes whose streams it takes, port by port
     i, o : the stream at its first port, and what it gives
-    source : which stream of the node that it reads it takes
     """
-
-    source: ClassVar[str] = "o"
 
     name: str
     reads: tuple[str, ...]
@@ -106,6 +103,11 @@ class Node:
     def ports(self) -> tuple[Stream, ...]:
         """The streams at all its ports."""
         return (self.i,)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Which stream of the node that it reads each port takes."""
+        return ("o",) * len(self.ports)
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -153,6 +155,11 @@ class Guard(Node):
 
     size: int
     depth: int | None
+
+    @property
+    def error(self) -> Stream:
+        """The flag of each frame."""
+        return Stream(1, 1, 1)
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -430,7 +437,9 @@ class Voter(Node):
 class TotalsQueue(Queue):
     """Totals of answers that wait for the port."""
 
-    source = "totals"
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return ("totals",)
 
 
 @dataclass(frozen=True)
@@ -439,20 +448,25 @@ class AnswerPort(Node):
 
     Members
     -------
-    totals : the stream of them
+    totals, error : the streams of them, and of the flags of frames
     reject : answers of a smaller margin are flagged; None if none is
     word_bits : of what leaves together
     heads : such words that the decision takes; 0 if the whole record is one
     """
 
     totals: Stream
+    error: Stream
     reject: int | None
     word_bits: int
     heads: int
 
     @property
     def ports(self) -> tuple[Stream, ...]:
-        return (self.i, self.totals)
+        return (self.i, self.totals, self.error)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return ("o", "o", "error")
 
     @property
     def head_beats(self) -> int:

@@ -214,7 +214,7 @@ class _Drafter:
             bus, lanes=lanes * encoder.elements_per_value, element_bits=encoder.element_bits,
             marks=Marks.NONE)
         thresholds = memories.encoder_words(encoder, lanes) if encoder.levels else []
-        self._add(Guard(names.GUARD, (), bus, beat, encoder.values, None))
+        self._guard = self._add(Guard(names.GUARD, (), bus, beat, encoder.values, None))
         self._add(Encoder(names.ENCODER, (names.GUARD,), beat, encoded, len(thresholds),
                           lanes * encoder.levels * (encoder.bits + 1)))
         # What follows may wait for room in a queue. Its ready ends here, far from the bus.
@@ -319,5 +319,5 @@ class _Drafter:
         self._add(TotalsQueue(names.TOTALS, (voter.name,), totals, totals, totals.words, None))
         self._add(AnswerPort(
             names.PORT, (names.ANSWERS, names.TOTALS, names.GUARD), decision,
-            Stream(answer_beats(classes, bus), bus // 8, 8, Marks.BEAT), totals, model.reject,
-            *word_bits(classes, bus)))
+            Stream(answer_beats(classes, bus), bus // 8, 8, Marks.BEAT), totals,
+            self._guard.error, model.reject, *word_bits(classes, bus)))

@@ -42,7 +42,8 @@ class Engines(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        parts = {**self._parts, **dict.fromkeys(self._before, SimpleNamespace(o=self.i))}
+        parts = {**self._parts, **dict.fromkeys(self._before, SimpleNamespace(
+            o=self.i, error=stream.Signature(1, always_valid=True).create()))}
         port = self._plan.port
         for name, part in self._parts.items():
             m.submodules[name] = part
@@ -54,7 +55,6 @@ class Engines(wiring.Component):
             m.d.comb += [parts[gate.name].room.eq(Cat(queue.room for queue in queues).all()),
                          *(queue.take.eq(parts[gate.name].take) for queue in queues)]
         wiring.connect(m, parts[port.name].o, wiring.flipped(self.o))
-        m.d.comb += parts[port.name].error.valid.eq(1)
         return m
 
 
