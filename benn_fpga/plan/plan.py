@@ -260,7 +260,7 @@ class _Drafter:
         marks = stage.layer.marks
         shares = stage.layer.shares_inputs
         return replace(given, marks=marks, partials=given.partials if marks is Marks.TILE else 1,
-                       ways=given.ways if shares else ways, ahead=given.ahead if shares else 0)
+                       ways=given.ways if shares else ways)
 
     def _layer(self, stage: Stage) -> None:
         """What precedes a unit, the unit, and what leads to its readers."""
@@ -273,7 +273,7 @@ class _Drafter:
         unit = self._add(Unit(
             names.unit(n), (gate.name, *(node.name for node in given[1:])),
             self._read(stage, gate.o, ways), o, stage, self._rounds,
-            tuple(replace(node.o, ways=ways) for node in given[1:]), gate.o.ahead,
+            tuple(replace(node.o, ways=ways) for node in given[1:]),
             tuple(self._constants(n)), self._relays(stage)))
         for reader, port in self._readers[n]:
             target = self._stages[reader]
