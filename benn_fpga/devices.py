@@ -245,7 +245,8 @@ def _gowin(family: str) -> Family:
             "DPX9B": _BRAM, "pROM": _BRAM, "pROMX9": _BRAM,
             "MULT*": _DSP,
         },
-        block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
+        block="18k", models=("+/gowin/cells_sim.v",), own_models="gowin.v",
+        nextpnr="himbaechel-gowin",
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
         outputs={
             **dict.fromkeys(("SP", "SPX9"), (Output(("DO",), "CLK", _on(READ_MODE="1"),
@@ -281,7 +282,7 @@ _XC7 = Family(
         "RAMB36E1": Cost(bram=2),
         "DSP48E1": _DSP,
     },
-    block="18k", models=("+/xilinx/cells_sim.v",),
+    block="18k", models=("+/xilinx/cells_sim.v",), own_models="xc7.v",
     outputs={name: (
         Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
                ("REGCEAREGCE",), {"READ_WIDTH_A": wide}),

@@ -47,7 +47,7 @@ def test_every_family(made, device, name):
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("device", ["ice40-up5k", "ecp5-12k"])
+@pytest.mark.parametrize("device", ["ice40-up5k", "ecp5-12k", "gowin-gw1n-9", "xc7"])
 def test_weights_in_block_ram(tmp_path, device):
     model = draw.random_model(np.random.default_rng(0), members=3, shape=(64,), hidden=(32,),
                               classes=10)
