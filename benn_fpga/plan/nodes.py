@@ -334,6 +334,7 @@ class Unit(Node):
     others : the streams at its further ports
     constants : widths of what members store, by name, where the layer does not say it
     relays : registers between its weights and what reads them, besides those of a memory
+    adder_levels : of its popcounts, from one register to the next
     """
 
     stage: Stage
@@ -341,6 +342,7 @@ class Unit(Node):
     others: tuple[Stream, ...]
     constants: tuple[tuple[str, int], ...]
     relays: int
+    adder_levels: int
 
     @property
     def ports(self) -> tuple[Stream, ...]:
@@ -355,7 +357,7 @@ class Unit(Node):
         """It asks for constants while the words that it was offered are on their way."""
         layer, fold = self.stage.layer, self.stage.fold
         late = max(0, self.i.ahead - layer.reads_ahead(fold, self.rounds) - self.relays)
-        return late + layer.latency(fold, self.rounds) + self.relays
+        return late + layer.latency(fold, self.rounds, self.adder_levels) + self.relays
 
     @property
     def xnor_lanes(self) -> int:

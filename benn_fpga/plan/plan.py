@@ -243,6 +243,11 @@ class _Drafter:
         weights = stage.layer.weights(stage, self._rounds)
         return self._folding.relays if weights is not None and weights.is_block else 0
 
+    def _adder_levels(self, stage: Stage) -> int:
+        """Levels of adders from one register to the next, of weights that are not constants."""
+        weights = stage.layer.weights(stage, self._rounds)
+        return self._folding.adder_levels if weights is not None and weights.words > 1 else 1
+
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
         for node_kind in stage.front:
@@ -274,7 +279,7 @@ class _Drafter:
             names.unit(n), (gate.name, *(node.name for node in given[1:])),
             self._read(stage, gate.o, ways), o, stage, self._rounds,
             tuple(replace(node.o, ways=ways) for node in given[1:]),
-            tuple(self._constants(n)), self._relays(stage)))
+            tuple(self._constants(n)), self._relays(stage), self._adder_levels(stage)))
         for reader, port in self._readers[n]:
             target = self._stages[reader]
             queue = self._add(Queue(names.before(names.QUEUE, reader, port), (unit.name,), o, o,
