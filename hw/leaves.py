@@ -173,7 +173,7 @@ class Sums(wiring.Component):
             if adder == 0:
                 sums = _elements(halves.pop(0))
             added, carry = self._added(m, halves, f"added{adder}")
-            sums = [_sum(total, operand, carry[n:n + 1], most.bit_length())
+            sums = [_sum(total, operand, carry[n], most.bit_length())
                     for n, (total, operand) in enumerate(zip(sums, added, strict=True))]
             sums = [delay(m, total, 1, name=f"sum{adder}_{n}")[-1] for n, total in enumerate(sums)]
         for n, (each, total) in enumerate(zip(self._popcounts, sums, strict=True)):
@@ -193,7 +193,7 @@ class Sums(wiring.Component):
         """The sums of ``halves``, but for one of a single bit, and that one, the carry; each of
         every popcount."""
         singles = [half for half in halves if len(half) == 1]
-        carry = singles[-1][0] if singles else C(0, 0)
+        carry = singles[-1][0] if singles else C(0, len(self._popcounts))
         rest = [half for half in halves if not singles or half is not singles[-1]]
         nothing = C(0, len(self._popcounts))
         ones = _filled([half[0] for half in rest], nothing)
@@ -223,9 +223,11 @@ def _elements(slices):
 
 
 def _sum(total, added, carry, width):
-    """``total + added + carry``.
+    """``total + added + carry``, of ``width`` bits.
 
-    A carry is what comes out of a bit below where it is added to itself: that takes no LUT, and no
-    inverter. The sum before is the first operand, which carry chains read directly.
+    In a bit below them the carry is added to itself: that takes no LUT and no inverter. It is a
+    difference, since synthesis may exchange the operands of a sum: carry chains read the first one
+    directly, so it must be a register and not what is computed in the LUTs before the chain.
     """
-    return (Cat(carry, total) + Cat(carry, added))[len(carry):][:width]
+    minus = Cat(~carry, ~added, C(-1, width - len(added)))
+    return (Cat(carry, total) - minus)[1:width + 1]

@@ -1,5 +1,8 @@
 """What a unit consists of where its weights are constants."""
 
+from functools import reduce
+from operator import add
+
 from amaranth.hdl import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -103,7 +106,7 @@ class WordOutputs(wiring.Component):
             if layer.is_scores:
                 value = ((total << 1) + (entry[0] + 2 * offsets[n]))[:self._output_bits]
             else:
-                value = sum(reaches(total, t - offsets[n]) for t in entry)
+                value = reduce(add, (reaches(total, t - offsets[n]) for t in entry))
             out = Signal(self._output_bits, name=f"output{n}", reset_less=True)
             m.d.sync += out.eq(value)
             outputs.append(out)
