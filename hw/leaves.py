@@ -229,5 +229,6 @@ def _sum(total, added, carry, width):
     difference, since synthesis may exchange the operands of a sum: carry chains read the first one
     directly, so it must be a register and not what is computed in the LUTs before the chain.
     """
-    minus = Cat(~carry, ~added, C(-1, width - len(added)))
+    above = max(0, width - len(added))
+    minus = Cat(~carry, ~added[:width], C((1 << above) - 1, above))
     return (Cat(carry, total) - minus)[1:width + 1]
