@@ -75,6 +75,12 @@ def unrolled(members):
     return make
 
 
+def digits():
+    """An ensemble that answers once per cycle: a frame is a beat, and so is an answer."""
+    model = random_model("mlp:32", 3, (8, 8, 1))
+    return model, Folding((Fold(32, 64), Fold(10, 32)), 3, 512)
+
+
 def small():
     model = random_model("mlp:32", 3, (8, 8, 1))
     return model, fold_for_lanes(model, 74, 1, 8)
@@ -109,6 +115,8 @@ CASES = {
                        {"lut_per_lane": 0.55}, unit=0),
     "unrolled-8": Case("unit 96 x 64, unrolled, K = 8", "xc7", unrolled(8), None,
                        {"lut_per_lane": 0.5}, unit=0),
+    "digits-unrolled": Case("`mlp:32` on 8 x 8, K = 3, unrolled, 512-bit bus", "xc7", digits, None,
+                            {"cycles": 1}),
     "small": Case("`mlp:32` on 8 x 8, K = 3, M = 1, 8-bit bus", "ice40-up5k", small, 48,
                   {"logic_cells": 1200}, {"fmax_mhz": 48}),
     "sfc": Case("`sfc`, K = 4", "ecp5-85k", dense("sfc", 4), 140,

@@ -62,31 +62,35 @@ class Leaves(wiring.Component):
     Members
     -------
     x : In(chain.inputs)
-    o : Out, the last parity and the halves, at ``address``
+    o : Out, the last parity, then the halves as ``slices`` tells them apart
     """
 
     def __init__(self, chain: Chain, popcounts):
         self._chain = chain
         self._patterns = [sorted({each.patterns[n] for each in popcounts})
                           for n in range(len(chain.leaves))]
-        self._address, width = {}, 1
-        for n, (leaf, patterns) in enumerate(zip(chain.leaves, self._patterns, strict=True)):
-            for k in range(leaf.half_bits):
-                self._address.update({(n, k, pattern): width + at
-                                      for at, pattern in enumerate(patterns)})
-                width += len(patterns)
+        width = 1 + sum(leaf.half_bits * len(patterns)
+                        for leaf, patterns in zip(chain.leaves, self._patterns, strict=True))
         super().__init__({"x": In(chain.inputs), "o": Out(width)})
 
-    def address(self, leaf, k, pattern):
-        """Where bit ``k`` of the half of a leaf, by its number, is for a pattern."""
-        return self._address[leaf, k, pattern]
+    def slices(self, o):
+        """Of each leaf the slices of its halves in ``o``: slice k has bit k of all patterns."""
+        at = 1
+        for leaf, patterns in zip(self._chain.leaves, self._patterns, strict=True):
+            size = len(patterns)
+            yield [o[at + k * size:at + (k + 1) * size] for k in range(leaf.half_bits)]
+            at += leaf.half_bits * size
+
+    def column(self, leaf, pattern):
+        """Which element of the slices of a leaf, by its number, is for a pattern."""
+        return self._patterns[leaf].index(pattern)
 
     def elaborate(self, platform):
         m = Module()
         chain, bit = self._chain, _bits_in_time(m, self._chain, self.x)
         halves = []
         for n, (leaf, patterns) in enumerate(zip(chain.leaves, self._patterns, strict=True)):
-            # Vector n holds bit n as each pattern wants it, so that all are counted together.
+            # Vector k holds bit k as each pattern wants it, so that all are counted together.
             vectors = [bit(source, leaf.adder).replicate(len(patterns))
                        ^ C(_column(patterns, k), len(patterns))
                        for k, source in enumerate(leaf.bits)]
@@ -107,20 +111,20 @@ def _bits_in_time(m, chain, x):
 
     All bits that are ready together move together: what nothing reads, synthesis removes.
     """
-    lines, at = [], {}
-    for cycle in range(max(chain.ready) + 1):
-        numbers = [n for n, ready in enumerate(chain.ready) if ready == cycle]
-        at.update({n: (cycle, place) for place, n in enumerate(numbers)})
-        if cycle:
-            leaves = [chain.leaves[n - chain.inputs] for n in numbers]
-            parities = Cat(Cat(lines[at[n][0]][cycle - 1 - at[n][0]][at[n][1]]
-                               for n in leaf.bits).xor() for leaf in leaves)
-            x = delay(m, parities, 1, name=f"parities_{cycle}")[-1]
-        lines.append(delay(m, x, chain.latency - cycle, name=f"bits_{cycle}"))
+    lines, column = [], {}
 
     def bit(n, cycle):
-        ready, place = at[n]
-        return lines[ready][cycle - ready][place]
+        ready = chain.ready[n]
+        return lines[ready][cycle - ready][column[n]]
+
+    for cycle in range(max(chain.ready) + 1):
+        numbers = [n for n, ready in enumerate(chain.ready) if ready == cycle]
+        if cycle:
+            leaves = [chain.leaves[n - chain.inputs] for n in numbers]
+            parities = Cat(Cat(bit(n, cycle - 1) for n in leaf.bits).xor() for leaf in leaves)
+            x = delay(m, parities, 1, name=f"parities_{cycle}")[-1]
+        column.update({n: k for k, n in enumerate(numbers)})
+        lines.append(delay(m, x, chain.latency - cycle, name=f"bits_{cycle}"))
     return bit
 
 
@@ -165,29 +169,33 @@ class Sums(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        # A bit is taken from a signal that is not wider than it must be: generation is faster.
+        slices = [[_named(m, each, f"leaf{n}_{k}") for k, each in enumerate(leaf)]
+                  for n, leaf in enumerate(self._leaves.slices(self.halves))]
         sums, most = [C(0, 0)] * len(self._popcounts), 0
         for adder in range(self._chain.adders):
-            leaves = [(n, leaf) for n, leaf in enumerate(self._chain.leaves) if leaf.adder == adder]
-            most += sum((1 << leaf.half_bits) - 1 for _, leaf in leaves)
-            halves = [self._halves(m, n, leaf) for n, leaf in leaves]
+            numbers = [n for n, leaf in enumerate(self._chain.leaves) if leaf.adder == adder]
+            most += sum((1 << len(slices[n])) - 1 for n in numbers)
+            halves = [self._halves(m, n, slices[n]) for n in numbers]
             if adder == 0:
                 sums = _elements(halves.pop(0))
             added, carry = self._added(m, halves, f"added{adder}")
             sums = [_sum(total, operand, carry[n], most.bit_length())
                     for n, (total, operand) in enumerate(zip(sums, added, strict=True))]
             sums = [delay(m, total, 1, name=f"sum{adder}_{n}")[-1] for n, total in enumerate(sums)]
-        for n, (each, total) in enumerate(zip(self._popcounts, sums, strict=True)):
-            m.d.comb += self.o.word_select(n, self.width).eq(
-                Cat(self.halves[0] ^ each.parity, total))
+        parity = self.halves[0]
+        m.d.comb += self.o.eq(Cat(
+            Cat(~parity if each.parity else parity, total) for each, total in zip(
+                self._popcounts, sums, strict=True)))
         return m
 
-    def _halves(self, m, n, leaf):
+    def _halves(self, m, n, slices):
         """Slices of the half of leaf ``n``, each with an element of every popcount."""
+        columns = [self._leaves.column(n, each.patterns[n]) for each in self._popcounts]
         inverted = _column([each.inverted[n] for each in self._popcounts], 0)
-        return [_named(m, Cat(self.halves[self._leaves.address(n, k, each.patterns[n])]
-                              for each in self._popcounts) ^ C(inverted, len(self._popcounts)),
+        return [_named(m, Cat(each[column] for column in columns) ^ C(inverted, len(columns)),
                        f"half{n}_{k}")
-                for k in range(leaf.half_bits)]
+                for k, each in enumerate(slices)]
 
     def _added(self, m, halves, name):
         """The sums of ``halves``, but for one of a single bit, and that one, the carry; each of

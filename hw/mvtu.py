@@ -11,12 +11,7 @@ from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.unrolled import WordLeaves, WordOutputs
 from benn_fpga.plan import names
-from benn_fpga.plan.latency import (
-    MEMORY_LATENCY,
-    constant_latency,
-    is_constant,
-    sum_latency,
-)
+from benn_fpga.plan.latency import MEMORY_LATENCY, is_constant, layer_latency, sum_latency
 from benn_fpga.plan.memories import is_block
 
 __all__ = ["MatrixVectorUnit"]
@@ -95,7 +90,7 @@ class MatrixVectorUnit(wiring.Component):
         m = Module()
         layer = self._layer
         there = delay(m, self.i.valid, self._ahead, name="there", init=0)[-1]
-        latency = constant_latency(layer.inputs, layer.weight_bits, layer.input_bits) + 1
+        latency = layer_latency(layer, self._fold, self._rounds)
         m.d.comb += self.o.valid.eq(delay(m, there, latency, name="valid", init=0)[-1])
         engines, outputs = [Module() for _ in self._weights], []
         for n, engine in enumerate(engines):

@@ -24,10 +24,13 @@ def _blocks(layer):
 
 def _popcounts(layer, word, plane, inputs):
     """Of each output the :class:`Coded` that counts where inputs and weights of a plane agree."""
-    def disagrees(output, n):
-        return 1 - ((word >> ((output * layer.inputs + n) * layer.weight_bits + plane)) & 1)
-    return [coded(chain(len(inputs)), sum(disagrees(output, n) << k for k, n in enumerate(inputs)))
-            for output in range(layer.outputs)]
+    size, popcounts = layer.inputs * layer.weight_bits, []
+    for output in range(layer.outputs):
+        row = (word >> (output * size)) & ((1 << size) - 1)
+        disagrees = sum((~row >> (n * layer.weight_bits + plane) & 1) << k
+                        for k, n in enumerate(inputs))
+        popcounts.append(coded(chain(len(inputs)), disagrees))
+    return popcounts
 
 
 class WordLeaves(wiring.Component):

@@ -1,4 +1,4 @@
-"""How bits are counted where weights are constants: in leaves, whose counts a chain of adders takes.
+"""How bits are counted where weights are constants: in leaves, which a chain of adders adds up.
 
 Nothing here depends on what the weights are, so that all outputs of a layer, and all members that
 read the same inputs, can share leaves. This module imports nothing of the plan.
