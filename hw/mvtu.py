@@ -25,8 +25,9 @@ class MatrixVectorUnit(wiring.Component):
     a frame. With P the weighted popcount of an output, a hidden layer gives the code ``number of
     thresholds t with P >= t`` and the score layer (``layer.output_bits`` 0) gives the signed
     ``2*P + offset``. All engines do the same in the same cycles, each with its own weights: one
-    sequencer serves them. Latency from the last word read for an output word
-    ``latency.layer_latency``, one word per cycle.
+    sequencer serves them. Where weights are constants there is nothing to read or to accumulate.
+    Latency from the last word read for an output word ``latency.layer_latency``, one word per
+    cycle.
 
     Parameters
     ----------
