@@ -115,6 +115,8 @@ CASES = {
                        {"lut_per_lane": 0.55}, unit=0),
     "unrolled-8": Case("unit 96 x 64, unrolled, K = 8", "xc7", unrolled(8), None,
                        {"lut_per_lane": 0.5}, unit=0),
+    "unrolled-ecp5": Case("unit 96 x 64, unrolled, K = 1", "ecp5-85k", unrolled(1), unit=0),
+    "unrolled-lut6": Case("unit 96 x 64, unrolled, K = 1", "generic-lut6", unrolled(1), unit=0),
     "digits-unrolled": Case("`mlp:32` on 8 x 8, K = 3, unrolled, 512-bit bus", "xc7", digits, None,
                             {"cycles": 1}),
     "small": Case("`mlp:32` on 8 x 8, K = 3, M = 1, 8-bit bus", "ice40-up5k", small, 48,

@@ -70,7 +70,7 @@ class WordLeaves(wiring.Component):
 
 class WordOutputs(wiring.Component):
     """All outputs of an engine, ``latency.constant_latency`` and one cycle after the inputs; new
-    ones every cycle. What counts are less than they should be is in the constants behind them.
+    ones every cycle. The offsets of popcounts are taken from what these are compared with.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ class WordOutputs(wiring.Component):
         m = Module()
         layer = self._layer
         counts, offsets = [[] for _ in range(layer.outputs)], [0] * layer.outputs
-        for value, offset in self._counted(m):
-            for n in range(layer.outputs):
-                counts[n].append((value(n),))
-                offsets[n] += offset(n)
+        for each in self._counted(m):
+            for n, (value, offset) in enumerate(each):
+                counts[n].append((value,))
+                offsets[n] += offset
         outputs = []
         for n, entry in enumerate(self._entries):
             total, = reduce_tree(m, counts[n], lambda a, b: (a[0] + b[0],), name=f"total{n}")
@@ -117,8 +117,8 @@ class WordOutputs(wiring.Component):
         return m
 
     def _counted(self, m):
-        """Yield functions of an output: its weighted popcount of a weight plane, an input plane and
-        a block, and what that is too small by."""
+        """Yield, for each block, input plane and weight plane, (value, offset) of all outputs: with
+        the offset a value is a popcount, weighted."""
         layer, at, blocks = self._layer, 0, _blocks(self._layer)
         slowest = chain(len(blocks[0])).latency
         for (j, b), leaves in self._leaves.parts.items():
@@ -130,10 +130,5 @@ class WordOutputs(wiring.Component):
                 m.submodules[f"sums{i}_{j}_{b}"] = sums = Sums(counter, popcounts, leaves)
                 m.d.comb += sums.halves.eq(halves)
                 late = delay(m, sums.o, slowest - counter.latency, name=f"counts{i}_{j}_{b}")[-1]
-
-                def value(n, late=late, width=sums.width, weight=i + j):
-                    return late.word_select(n, width) << weight
-
-                def offset(n, popcounts=popcounts, weight=i + j):
-                    return popcounts[n].offset << weight
-                yield value, offset
+                yield [(late.word_select(n, sums.width) << (i + j), popcount.offset << (i + j))
+                       for n, popcount in enumerate(popcounts)]
