@@ -67,6 +67,20 @@ def unit():
     return model, Folding((Fold(16, 64), Fold(1, 1)), 1, 64)
 
 
+def unrolled(members):
+    """A layer whose weights are constants, all members side by side."""
+    def make():
+        model = random_model("mlp:64", members, (8, 12, 1))
+        return model, Folding((Fold(64, 96), Fold(10, 64)), members, 64)
+    return make
+
+
+def digits():
+    """An ensemble that answers once per cycle: a frame is a beat, and so is an answer."""
+    model = random_model("mlp:32", 3, (8, 8, 1))
+    return model, Folding((Fold(32, 64), Fold(10, 32)), 3, 512)
+
+
 def small():
     model = random_model("mlp:32", 3, (8, 8, 1))
     return model, fold_for_lanes(model, 74, 1, 8)
@@ -97,6 +111,14 @@ CASES = {
     "unit-ecp5": Case("unit 64 x 16", "ecp5-85k", unit, 200,
                       {"lut_per_lane": 3.1, "ff_per_lane": 2.3}, {"fmax_mhz": 180}, unit=0),
     "unit-xc7": Case("unit 64 x 16", "xc7", unit, None, {"lut_per_lane": 2.2}, unit=0),
+    "unrolled-1": Case("unit 96 x 64, unrolled, K = 1", "xc7", unrolled(1), None,
+                       {"lut_per_lane": 0.55}, unit=0),
+    "unrolled-8": Case("unit 96 x 64, unrolled, K = 8", "xc7", unrolled(8), None,
+                       {"lut_per_lane": 0.5}, unit=0),
+    "unrolled-ecp5": Case("unit 96 x 64, unrolled, K = 1", "ecp5-85k", unrolled(1), unit=0),
+    "unrolled-lut6": Case("unit 96 x 64, unrolled, K = 1", "generic-lut6", unrolled(1), unit=0),
+    "digits-unrolled": Case("`mlp:32` on 8 x 8, K = 3, unrolled, 512-bit bus", "xc7", digits, None,
+                            {"cycles": 1}),
     "small": Case("`mlp:32` on 8 x 8, K = 3, M = 1, 8-bit bus", "ice40-up5k", small, 48,
                   {"logic_cells": 1200}, {"fmax_mhz": 48}),
     "sfc": Case("`sfc`, K = 4", "ecp5-85k", dense("sfc", 4), 140,
@@ -150,7 +172,8 @@ def alone(name, case):
     return SimpleNamespace(directory=FOLDER / name, verilog=path, manifest={
         "verilog_sha256": hashlib.sha256(text.encode()).hexdigest(), "xnor_lanes": node.xnor_lanes,
         "predicted": {"cycles_per_frame": node.stage.reads},
-        "nodes": [{"name": node.name, "engines": 1, "memories": {}}]})
+        "nodes": [{"name": node.name, "engines": folding.parallel, "memories": {
+            key: {"words": memory.words} for key, memory in node.memories.items()}}]})
 
 
 def run(name):

@@ -9,8 +9,9 @@ from benn_fpga.hw.pe import ProcessingElement
 from benn_fpga.hw.pipeline import banked, counter, delay
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
+from benn_fpga.hw.unrolled import WordLeaves, WordOutputs
 from benn_fpga.plan import names
-from benn_fpga.plan.latency import MEMORY_LATENCY, sum_latency
+from benn_fpga.plan.latency import MEMORY_LATENCY, is_constant, layer_latency, sum_latency
 from benn_fpga.plan.memories import is_block
 
 __all__ = ["MatrixVectorUnit"]
@@ -24,8 +25,9 @@ class MatrixVectorUnit(wiring.Component):
     a frame. With P the weighted popcount of an output, a hidden layer gives the code ``number of
     thresholds t with P >= t`` and the score layer (``layer.output_bits`` 0) gives the signed
     ``2*P + offset``. All engines do the same in the same cycles, each with its own weights: one
-    sequencer serves them. Latency from the last word read for an output word
-    ``latency.layer_latency``, one word per cycle.
+    sequencer serves them. Where weights are constants there is nothing to read or to accumulate.
+    Latency from the last word read for an output word ``latency.layer_latency``, one word per
+    cycle.
 
     Parameters
     ----------
@@ -83,6 +85,50 @@ class MatrixVectorUnit(wiring.Component):
                    relays=unit.relays, adder_levels=unit.adder_levels)
 
     def elaborate(self, platform):
+        constant = is_constant(self._layer, self._fold, self._rounds)
+        return self._unrolled() if constant else self._folded()
+
+    def _unrolled(self):
+        """... where weights are constants. A word of inputs is a whole frame or window."""
+        m = Module()
+        layer = self._layer
+        there = delay(m, self.i.valid, self._ahead, name="there", init=0)[-1]
+        latency = layer_latency(layer, self._fold, self._rounds)
+        m.d.comb += self.o.valid.eq(delay(m, there, latency, name="valid", init=0)[-1])
+        engines, outputs = [Module() for _ in self._weights], []
+        for n, engine in enumerate(engines):
+            m.submodules[names.engine(n)] = engine
+            if n < self._ways:
+                readers = self._weights[n:n + 1] if self._ways > 1 else self._weights
+                leaves = WordLeaves(layer=layer, words=[words[0] for words in readers])
+                (engine if len(readers) == 1 else m).submodules.leaves = leaves
+                m.d.comb += leaves.x.eq(Cat(
+                    self.i.payload.word_select(k * self._ways + n, layer.input_bits)
+                    for k in range(layer.inputs)))
+            engine.submodules.outputs = each = WordOutputs(
+                layer=layer, word=self._weights[n][0], entries=self._entries(self._table[n][0]),
+                output_bits=self._output_bits, leaves=leaves)
+            m.d.comb += each.halves.eq(leaves.o)
+            outputs.append(each)
+        m.d.comb += self.o.payload.eq(Cat(
+            each.o.word_select(k, self._output_bits) for k in range(layer.outputs)
+            for each in outputs))
+        return m
+
+    def _entries(self, word):
+        """Of each output its offset, or its thresholds on the weighted popcount, from ``word``."""
+        layer = self._layer
+        size = layer.entry_bits(self._output_bits)
+        entries = [(word >> (n * size)) & ((1 << size) - 1) for n in range(layer.outputs)]
+        if layer.is_scores:
+            return [(entry,) for entry in entries]
+        if layer.levels == 1:
+            return [((1 << (size - 1)) - entry,) for entry in entries]
+        level = layer.popcount_bits
+        return [tuple((entry >> (k * level)) & ((1 << level) - 1) for k in range(layer.levels))
+                for entry in entries]
+
+    def _folded(self):
         m = Module()
         layer, fold, size = self._layer, self._fold, self._layer.input_bits
         engines = [_Engine(layer=layer, fold=fold, weights=weights, table=table,

@@ -1,21 +1,23 @@
 """Registers on the way through every part of the gateware, which takes its depths from here.
 
-This module imports nothing when it runs, so that a component knows its latency and nothing else of
-the plan.
+This module imports nothing but what counts bits when it runs, so that a component knows its latency
+and nothing else of the plan.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benn_fpga.plan.leaves import block_size, chain
+
 if TYPE_CHECKING:
     from benn_fpga.layers import MaxPool, Products, Scale, SumPool, Window
     from benn_fpga.spec import Fold
 
-__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "hard_latency", "layer_latency", "max_latency",
-           "pool_latency", "popcount_groups", "popcount_latency", "popcount_registers",
-           "port_latency", "scale_latency", "sum_latency", "tree_latency", "vote_latency",
-           "weights_latency", "window_ahead"]
+__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "constant_latency", "hard_latency", "is_constant",
+           "layer_latency", "max_latency", "pool_latency", "popcount_groups", "popcount_latency",
+           "popcount_registers", "port_latency", "scale_latency", "sum_latency", "tree_latency",
+           "vote_latency", "weights_latency", "window_ahead"]
 
 MEMORY_LATENCY = 2  # read register, then output register
 FLAG_LATENCY = 3  # of error flags: memory and output register of their queue, skid buffer
@@ -57,20 +59,34 @@ def sum_latency(simd: int, weight_bits: int, input_bits: int, adder_levels: int 
     return popcount_latency(simd, adder_levels) + tree_latency(weight_bits * input_bits)
 
 
+def constant_latency(inputs: int, weight_bits: int, input_bits: int) -> int:
+    """... where the weights are constants: chains, then a tree over blocks of inputs and planes."""
+    size = block_size(inputs)
+    blocks = -(-inputs // size)
+    return chain(size).latency + tree_latency(blocks * weight_bits * input_bits)
+
+
 def window_ahead(layer: Window) -> int:
     """Cycles from when a line buffer is asked for a word to when that is there: it is read as any
     other memory, and what is outside the image is made 0."""
     return MEMORY_LATENCY + (layer.padding > 0)
 
 
+def is_constant(layer: Products, fold: Fold, rounds: int) -> bool:
+    """Whether the weights of a layer are a single word."""
+    return (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds == 1
+
+
 def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
-    """Cycles in which weights are read; those of a single word are constants."""
-    words = (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds
-    return 0 if words == 1 else MEMORY_LATENCY
+    """Cycles in which weights are read, unless they are constants."""
+    return 0 if is_constant(layer, fold, rounds) else MEMORY_LATENCY
 
 
 def layer_latency(layer: Products, fold: Fold, rounds: int, adder_levels: int = 1) -> int:
     """Cycles from the last word that is read for an output word to that word."""
+    if is_constant(layer, fold, rounds):
+        compare = 1
+        return constant_latency(layer.inputs, layer.weight_bits, layer.input_bits) + compare
     weights = weights_latency(layer, fold, rounds)
     sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits, adder_levels)
     accumulate, compare = 1, int(layer.levels > 1)

@@ -100,6 +100,14 @@ def test_any_timing(kind, part):
     check_any_timing(kind, part)
 
 
+@pytest.mark.parametrize("models", [draw.models(), draw.conv_models(max_blocks=1, max_side=4)],
+                         ids=["dense", "convolutional"])
+def test_any_unrolled_timing(models):
+    @draw.ten(0, model=models)
+    def check(model):
+        check_timing(model, draw.unrolled(model))
+
+
 @pytest.mark.verify
 @parts({"larger": 5})
 def test_any_larger_timing(kind, part):

@@ -59,6 +59,24 @@ FAULTS = {
     "bits left over that are not carried": (
         "test_popcount.py::test_popcount[19]", "benn_fpga.hw.popcount",
         "Cat(carry, b)", "Cat(C(0, 1), b)"),
+    "zeros that are counted as ones": (
+        "test_leaves.py::test_popcounts[13]", "benn_fpga.hw.leaves",
+        "inverted.append(zeros)", "inverted.append(0)"),
+    "offset of a leaf that is not taken from the threshold": (
+        "test_mvtu.py::test_constant_weights[13]", "benn_fpga.hw.unrolled",
+        "t - offsets[n]", "t"),
+    "leaf that comes a cycle before its adder": (
+        "test_leaves.py::test_popcounts[24]", "benn_fpga.hw.leaves",
+        "bit(source, leaf.adder)", "bit(source, max(0, leaf.adder - 1))"),
+    "carry of a sum that is lost": (
+        "test_leaves.py::test_popcounts[24]", "benn_fpga.hw.leaves",
+        "_sum(total, operand, carry[n],", "_sum(total, operand, C(0),"),
+    "leaves of the first member for all": (
+        "test_mvtu.py::test_engines[binary-2-1-6-12-False-0]", "benn_fpga.hw.mvtu",
+        "if n < self._ways:", "if n < 1:"),
+    "a cycle too many in the cycle model of constants": (
+        "test_mvtu.py::test_constant_weights[13]", "benn_fpga.plan.latency",
+        "        compare = 1\n", "        compare = 2\n"),
     "skid buffer that drops a stall": (
         "test_joints.py::test_skid_buffer", "benn_fpga.hw.joints", "self.i.ready.eq(~full)",
         "self.i.ready.eq(1)"),

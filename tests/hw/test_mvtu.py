@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import draw
 import rtl
@@ -165,7 +166,8 @@ def test_fewer_registers_between_adders(case, simd):
 
 @pytest.mark.parametrize("levels", ["always", "never"])
 @pytest.mark.parametrize("bits_", [1, 2])
-def test_thresholds_at_the_limits(bits_, levels):
+@pytest.mark.parametrize("fold", [Fold(1, 4), Fold(2, 8)], ids=["folded", "unrolled"])
+def test_thresholds_at_the_limits(fold, bits_, levels):
     """All inputs agree with the weights, or none does."""
     rng, layer = np.random.default_rng(0), Dense(8, 2, 1, 1, bits_)
     model = model_of(layer, rng, members=1)
@@ -176,7 +178,7 @@ def test_thresholds_at_the_limits(bits_, levels):
     model = replace(model, members=(member,))
     agree = bits.unplanes(arrays["weights"], 8)[0]
     frames = np.array([agree, 1 - agree, np.zeros(8, int)])
-    got, _ = rtl_unit(model, Fold(1, 4), frames)
+    got, _ = rtl_unit(model, fold, frames)
     assert np.array_equal(got, ref_unit(model, frames))
     assert set(got.ravel()) == {layer.levels if levels == "always" else 0}
 
@@ -197,14 +199,36 @@ def test_reset(case, reset_at):
     assert beats[0].cycle == reset_at + 1 + 2 + latency
 
 
-def test_constant_weights():
-    rng = np.random.default_rng(0)
-    model = model_of(Dense(9, 5, 1, 1, 1), rng, members=1)
-    frames = rng.integers(0, 2, (20, 9))
-    got, cycles = rtl_unit(model, Fold(5, 9), frames)
-    assert np.array_equal(got, ref_unit(model, frames))
-    latency = latencies.layer_latency(model.layers[0], Fold(5, 9), 1)
-    assert cycles == list(range(latency, latency + 20))
+def check_unrolled(layer, *, members, frames=8, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    model, fold = model_of(layer, rng, members=members), Fold(layer.outputs, layer.inputs)
+    inputs = rng.integers(0, 1 << layer.input_bits, (frames, layer.inputs))
+    got, cycles = rtl_unit(model, fold, inputs, engines=members, **options)
+    assert np.array_equal(got, ref_unit(model, inputs))
+    latency = latencies.layer_latency(layer, fold, 1)
+    assert cycles == list(range(latency, latency + frames))
+
+
+@pytest.mark.parametrize("inputs", [*range(1, 15), 29, 47, 64, 119, 237])
+def test_constant_weights(inputs):
+    check_unrolled(Dense(inputs, 5), members=1, seed=inputs)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 5, 7, 13, 19, 119])
+@pytest.mark.parametrize("case", CASES)
+def test_constants_of_several_members(case, inputs):
+    q, p, out = CASES[case]
+    check_unrolled(Dense(inputs, 4, q, p, out), members=3, seed=inputs)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_any_constants(part):
+    width = st.integers(1, 3)
+
+    @draw.ten(part, inputs=st.integers(1, 40), outputs=st.integers(2, 6), q=width, p=width,
+              out=st.integers(0, 3), members=st.integers(1, 3))
+    def check(inputs, outputs, q, p, out, members):
+        check_unrolled(Dense(inputs, outputs, q, p, out), members=members, seed=part)
 
 
 @pytest.mark.parametrize(("options", "message"), [

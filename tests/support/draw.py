@@ -24,7 +24,7 @@ from benn_fpga.spec import (
 __all__ = ["STRAIGHT", "conv_models", "convs", "designs", "divisors", "foldings", "models",
            "pooled", "pools", "random_arrays", "random_ensemble", "random_folding", "random_frames",
            "random_model", "random_table", "registers", "relayed", "residual", "straight", "ten",
-           "wide_models", "windows"]
+           "unrolled", "wide_models", "windows"]
 
 
 def divisors(n):
@@ -188,6 +188,12 @@ def foldings(draw, model, buses=(8, 16, 24, 32, 64, 128), *, cycles=None, lanes=
         folds.append(draw(st.sampled_from(quick)))
     return Folding(tuple(folds), draw(st.sampled_from(divisors(len(model.members)))),
                    draw(st.sampled_from(buses)))
+
+
+def unrolled(model, bus=512):
+    """The folding in which all weights are constants, if the layers allow it."""
+    return Folding(tuple(Fold(max(layer.pes), max(layer.simds)) for layer in model.layers),
+                   len(model.members), bus)
 
 
 @st.composite
