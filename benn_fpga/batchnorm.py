@@ -19,8 +19,9 @@ from benn_fpga.errors import BennError
 
 __all__ = ["absorb", "absorb_pool", "bounds", "prove"]
 
-_CELLS = 1 << 21  # comparisons made in one step
+_CELLS = 1 << 15  # comparisons made in one step: what they need stays in the cache
 _EXHAUST = 1 << 27  # comparisons up to which every sum is tried
+_FEW = 8  # thresholds up to which trying each is faster than a search
 
 
 def bounds(levels):
@@ -119,16 +120,25 @@ def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
     for sums in _sums(limit, thresholds, flip, step):
         expected = np.asarray(activation(sums))
         seen = np.where(flip, -sums, sums)
-        codes = np.stack([np.searchsorted(t, s, side="right")
-                          for t, s in zip(thresholds, np.broadcast_to(seen, expected.shape).T,
-                                          strict=True)], axis=1)
-        wrong = np.argwhere(codes != expected)
-        if len(wrong):
-            row, n = wrong[0]
+        codes = _codes(thresholds, np.broadcast_to(seen, expected.shape))
+        wrong = codes != expected
+        if wrong.any():
+            row, n = np.argwhere(wrong)[0]
             raise BennError(f"{where}: output {n} at sum {sums[row, 0]} becomes code "
                             f"{codes[row, n]}, but training computes {expected[row, n]}")
         made += codes.size
     return made
+
+
+def _codes(thresholds, sums):
+    """How many of its channel's thresholds each of ``sums`` (values, channels) reaches."""
+    if thresholds.shape[1] > _FEW:
+        return np.stack([np.searchsorted(t, s, side="right")
+                         for t, s in zip(thresholds, sums.T, strict=True)], axis=1)
+    codes = np.zeros(sums.shape, np.uint8)
+    for level in thresholds.T:
+        codes += sums >= level
+    return codes
 
 
 def _sums(limit, thresholds, flip, step):
