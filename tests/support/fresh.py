@@ -12,8 +12,12 @@ import pytest
 __all__ = ["run_with_fault"]
 
 # Nothing of benn_fpga: a fault must be in its module before any other imports that.
-LIBRARIES = ["amaranth.back.verilog", "amaranth.lib.fifo", "amaranth.lib.memory", "amaranth.sim",
-             "hypothesis.strategies", "numpy", "pytest", "pytest_cov.plugin", "xdist.plugin"]
+LIBRARIES = ["_hypothesis_pytestplugin", "_pytest.faulthandler", "_pytest.junitxml",
+             "_pytest.skipping", "_pytest.threadexception", "_pytest.unittest",
+             "amaranth.back.verilog", "amaranth.lib.fifo", "amaranth.lib.memory", "amaranth.sim",
+             "amaranth.sim.pysim", "hypothesis.strategies", "numpy.random", "numpy.typing", "pdb",
+             "platformdirs", "pytest", "pytest_cov.plugin", "tomllib", "unittest.mock",
+             "xdist.looponfail", "xdist.plugin", "xdist.scheduler", "xdist.workermanage"]
 
 
 def run_with_fault(root, tests, fault):

@@ -3,10 +3,22 @@
 import random
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from unittest import mock
 
 import numpy as np
-from amaranth.hdl import Assert, Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import (
+    Assert,
+    Cat,
+    Const,
+    Module,
+    Mux,
+    ResetInserter,
+    ShapeCastable,
+    Signal,
+    Value,
+)
 from amaranth.sim import Simulator
 
 from benn_fpga import golden
@@ -41,35 +53,32 @@ class _Bed:
     To make it takes longer than to run it, so that the last ones are kept.
     """
 
-    def __init__(self, dut, count, has_reset):
-        m, self.reset, self._benches, self._is_new = Module(), Signal(), [None] * count, True
+    def __init__(self, dut, has_reset):
+        m, self.reset, self._is_new = Module(), Signal(), True
         m.submodules.dut = ResetInserter(self.reset)(dut) if has_reset else dut
         m.d.sync += Signal(name="clocked").eq(1)  # a joint may be wires only, benches need a clock
         self._simulator = Simulator(m)
         self._simulator.add_clock(1e-6)
-        for n in range(count):
-            self._simulator.add_testbench(self._bench(n))
+        self._simulator.add_testbench(self._run)
 
-    def _bench(self, n):
-        async def bench(ctx):
-            await self._benches[n](ctx)
-        return bench
+    async def _run(self, ctx):
+        await self._bench(ctx)
 
-    def run(self, *benches):
-        self._benches[:] = benches
+    def run(self, bench):
+        self._bench = bench
         if not self._is_new:
             self._simulator.reset()
         self._is_new = False
         try:
             self._simulator.run()
         except BaseException:
-            _simulators.clear()  # its benches wait for something still
+            _simulators.clear()  # its bench waits for something still
             raise
 
     @classmethod
-    def of(cls, dut, count=1, *, has_reset=False):
-        """That of ``dut`` for ``count`` benches; ``reset`` does something if it ``has_reset``."""
-        key = dut, count, has_reset
+    def of(cls, dut, *, has_reset=False):
+        """That of ``dut``; ``reset`` does something if it ``has_reset``."""
+        key = dut, has_reset
         bed = _simulators.pop(key, None) or cls(*key)
         _simulators[key] = bed
         while len(_simulators) > _KEPT:
@@ -82,6 +91,71 @@ def _pauses(rate, seed):
     rng = random.Random(seed)
     while True:
         yield not rate or rng.randrange(rate + 1) == 0
+
+
+class _Player:
+    """A generator that yields the values of the signals ``sets``, cycle by cycle, and is sent those
+    of the signals ``sees`` in each."""
+
+    def __init__(self, values, sets, sees):
+        self._values = values
+        self.sets, self.sees = ([Value.cast(each) for each in signals] for signals in (sets, sees))
+        self._sizes = [len(each) for each in self.sets]
+        self.size = sum(self._sizes)
+        self.step(None)
+
+    def step(self, seen):
+        """The next cycle, after one in which it saw that; False if there is none."""
+        try:
+            values = self._values.send(seen)
+        except StopIteration:
+            return False
+        self.word = at = 0
+        for value, size in zip(values, self._sizes, strict=True):
+            self.word |= value << at
+            at += size
+        return True
+
+
+async def _play(players, at_end, ctx):
+    """Run ``players`` until none goes on; ``at_end`` is called when the last of them does not.
+
+    All that they set is set at once, since the whole design settles each time.
+    """
+    inputs, before = Cat(*(player.sets for player in players)), None
+    ends = [*accumulate(len(player.sees) for player in players)]
+    places = [slice(end - len(player.sees), end) for player, end in zip(players, ends, strict=True)]
+    playing = dict(zip(players, places, strict=True))
+    ticks = aiter(ctx.tick().sample(*(each for player in players for each in player.sees)))
+    while playing:
+        word = at = 0
+        for player in players:
+            word |= player.word << at
+            at += player.size
+        if word != before:
+            ctx.set(inputs, word)
+            before = word
+        _, _, *seen = await anext(ticks)
+        for player, place in [*playing.items()]:
+            if not player.step(seen[place]):
+                del playing[player]
+                if at_end and player is players[-1]:
+                    at_end(ctx)
+    await ticks.aclose()
+
+
+def _number(port, payload):
+    """The bits of ``payload`` as they are at ``port``."""
+    shape = port.shape()
+    if isinstance(shape, ShapeCastable):
+        payload = shape.const(payload)
+    return Const.cast(payload).value & (1 << len(Value.cast(port))) - 1
+
+
+def _payload(port, number):
+    """What `_number` made a number of."""
+    shape = port.shape()
+    return shape.from_bits(number) if isinstance(shape, ShapeCastable) else number
 
 
 def _is_always_ready(port):
@@ -104,63 +178,62 @@ def stream(dut, sources, sinks, *, idle=0, stall=0, seed=0, late=0, planned=None
     open_sinks, moved = len(sinks), late
 
     def source(port, payloads, seed):
-        async def bench(ctx):
-            nonlocal moved
-            waits = 0 if any(port is each for each in prompt) else idle
-            pauses, noise = _pauses(waits, seed), random.Random(f"{seed} noise")
-            sent, offered, cycle, coming = 0, False, 0, deque([None] * i_ahead)
-            while sent < len(payloads) or any(payload is not None for payload in coming):
-                if sent < len(payloads) and not offered:
-                    offered = next(pauses) and not (planned and cycle < planned[sent])
-                    if offered:
-                        moved = max(moved, cycle)
-                due = coming[0] if coming else payloads[sent] if offered else None
-                ctx.set(port.valid, offered)
-                ctx.set(port.payload, noise.choice(payloads) if due is None else due)
-                *_, ready = await ctx.tick().sample(port.ready)
-                cycle += 1
-                taken = offered and ready
-                if coming:
-                    coming.popleft()
-                    coming.append(payloads[sent] if taken else None)
-                if taken:
-                    sent, offered, moved = sent + 1, False, max(moved, cycle)
-            ctx.set(port.valid, 0)
-        return bench
+        """Yields (valid, payload) of each cycle, and is sent what it sees in it."""
+        nonlocal moved
+        payloads = [_number(port.payload, payload) for payload in payloads]
+        waits = 0 if any(port is each for each in prompt) else idle
+        pauses, noise = _pauses(waits, seed), random.Random(f"{seed} noise")
+        sent, offered, cycle, coming = 0, False, 0, deque([None] * i_ahead)
+        shown = 0
+        while sent < len(payloads) or any(payload is not None for payload in coming):
+            if sent < len(payloads) and not offered:
+                offered = next(pauses) and not (planned and cycle < planned[sent])
+                if offered:
+                    moved = max(moved, cycle)
+            due = coming[0] if coming else payloads[sent] if offered else None
+            shown = noise.choice(payloads) if due is None else due
+            ready, = yield offered, shown
+            cycle += 1
+            taken = offered and ready
+            if coming:
+                coming.popleft()
+                coming.append(payloads[sent] if taken else None)
+            if taken:
+                sent, offered, moved = sent + 1, False, max(moved, cycle)
+        yield False, shown
 
     def sink(port, count, seed, late=0):
-        async def bench(ctx):
-            nonlocal open_sinks, moved
-            got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
-            surplus, taken, before = SURPLUS_CYCLES, deque(), None
-            while surplus:
-                surplus -= open_sinks == 0
-                ready = _is_always_ready(port) or (cycle >= late and next(pauses))
-                if not _is_always_ready(port) and ready != before:
-                    ctx.set(port.ready, ready)
-                    before = ready
-                _, _, valid, payload = await ctx.tick().sample(port.valid, port.payload)
-                assert waiting is None or (valid and (o_ahead or payload == waiting)), \
-                    "payload did not hold"
-                waiting = payload if valid and not ready else None
-                if valid and ready:
-                    taken.append(cycle)
-                    moved = max(moved, cycle)
-                    assert len(got) + len(taken) <= count, "more came out than should"
-                if taken and taken[0] == cycle - o_ahead:
-                    got.append(Beat(taken.popleft(), payload))
-                    open_sinks -= len(got) == count
-                cycle += 1
-                assert cycle < min(limit, moved + PATIENCE), \
-                    f"hang: {len(got)} of {count} came out"
-            if at_end and port is sinks[-1][0]:
-                at_end(ctx)
-        return bench
+        """Yields (ready,) of each cycle, if it can wait, and is sent what it sees in it."""
+        nonlocal open_sinks, moved
+        always = _is_always_ready(port)
+        got, waiting, cycle, pauses = transfers[id(port)], None, 0, _pauses(stall, seed)
+        surplus, taken = SURPLUS_CYCLES, deque()
+        while surplus:
+            surplus -= open_sinks == 0
+            ready = always or (cycle >= late and next(pauses))
+            valid, payload = yield () if always else (ready,)
+            assert waiting is None or (valid and (o_ahead or payload == waiting)), \
+                "payload did not hold"
+            waiting = payload if valid and not ready else None
+            if valid and ready:
+                taken.append(cycle)
+                moved = max(moved, cycle)
+                assert len(got) + len(taken) <= count, "more came out than should"
+            if taken and taken[0] == cycle - o_ahead:
+                got.append(Beat(taken.popleft(), _payload(port.payload, payload)))
+                open_sinks -= len(got) == count
+            cycle += 1
+            assert cycle < min(limit, moved + PATIENCE), \
+                f"hang: {len(got)} of {count} came out"
 
-    _Bed.of(dut, len(sources) + len(sinks)).run(
-        *(source(p, v, f"{seed} i {n}") for n, (p, v) in enumerate(sources)),
-        *(sink(p, c, f"{seed} o {n}", late * (n == len(sinks) - 1))
-          for n, (p, c) in enumerate(sinks)))
+    players = [
+        *(_Player(source(port, payloads, f"{seed} i {n}"), (port.valid, port.payload),
+                  (port.ready,))
+          for n, (port, payloads) in enumerate(sources)),
+        *(_Player(sink(port, count, f"{seed} o {n}", late * (n == len(sinks) - 1)),
+                  () if _is_always_ready(port) else (port.ready,), (port.valid, port.payload))
+          for n, (port, count) in enumerate(sinks))]
+    _Bed.of(dut).run(partial(_play, players, at_end))
     return [transfers[id(port)] for port, _ in sinks]
 
 
@@ -171,28 +244,27 @@ def after_reset(dut, payloads, *, reset_at, count=None, ahead=0):
     Before it they are sent too, from the first on; the reset is cycle ``reset_at`` alone.
     """
     bed, got = _Bed.of(dut, has_reset=True), []
+    numbers = [_number(dut.i.payload, payload) for payload in payloads]
+    sets = [bed.reset, dut.i.valid, dut.i.payload,
+            *([] if _is_always_ready(dut.o) else [dut.o.ready])]
 
-    async def bench(ctx):
-        if not _is_always_ready(dut.o):
-            ctx.set(dut.o.ready, 1)
+    def player():
         sent, cycle, taken = 0, 0, deque()
         while len(got) < (count or len(payloads)):
-            ctx.set(bed.reset, cycle == reset_at)
-            ctx.set(dut.i.valid, sent < len(payloads))
-            ctx.set(dut.i.payload, payloads[min(sent, len(payloads) - 1)])
-            _, _, ready, valid, payload = await ctx.tick().sample(
-                dut.i.ready, dut.o.valid, dut.o.payload)
+            ready, valid, payload = yield (cycle == reset_at, sent < len(payloads),
+                                           numbers[min(sent, len(payloads) - 1)], 1)[:len(sets)]
             sent += ready
             if cycle == reset_at:
                 sent = 0
             elif valid and cycle > reset_at:
                 taken.append(cycle)
             if taken and taken[0] == cycle - ahead:
-                got.append(Beat(taken.popleft(), payload))
+                got.append(Beat(taken.popleft(), _payload(dut.o.payload, payload)))
             cycle += 1
             assert cycle < 1000, f"hang: only {len(got)} came out"
 
-    bed.run(bench)
+    sees = dut.i.ready, dut.o.valid, dut.o.payload
+    bed.run(partial(_play, [_Player(player(), sets, sees)], None))
     return got
 
 
@@ -254,12 +326,10 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
         dut = (Ensemble if at_end else _ensemble)(model=model, folding=folding)
     lanes, size = folding.bus // 8, answer_size(model.classes)
     records, users, started, answered = [], [], [], []
-    bed, noise = _Bed.of(dut, has_reset=True), random.Random(f"{seed} noise")
-    # Each setting of a value settles the whole design.
-    inputs = Cat(dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tkeep, dut.s_axis_tlast,
-                 dut.m_axis_tready)
+    bed = _Bed.of(dut, has_reset=reset_at is not None)
+    noise = random.Random(f"{seed} noise")
 
-    async def bench(ctx):
+    def player():
         idles, stalls = _pauses(idle, f"{seed} i"), _pauses(stall, f"{seed} o")
         todo = beats if reset_at is None else before
         sent, cycle, record, seen, held, first = 0, 0, b"", set(), None, True
@@ -273,11 +343,7 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
             ready = next(stalls)
             data, keep, last = todo[sent] if offered else \
                 (noise.getrandbits(8 * lanes), noise.getrandbits(lanes), noise.getrandbits(1))
-            ctx.set(inputs, offered | data << 1 | keep << (8 * lanes + 1)
-                    | last << (9 * lanes + 1) | ready << (9 * lanes + 2))
-            beat = tuple(ctx.get(s) for s in (dut.m_axis_tdata, dut.m_axis_tkeep, dut.m_axis_tlast,
-                                              dut.m_axis_tuser))
-            valid = ctx.get(dut.m_axis_tvalid)
+            taken, valid, *beat = yield now_reset, offered, data, keep, last, ready
             assert held is None or (valid and held == beat), "answer did not hold"
             held = beat if valid and not ready else None
             if valid and ready and todo is beats:
@@ -292,24 +358,22 @@ def top(model, folding, beats, *, count, idle=0, stall=0, seed=0, alone=0, befor
                     users.append(seen.pop())
                     record = b""
                     assert len(records) <= count, "more answers than frames"
-            if offered and ctx.get(dut.s_axis_tready):
+            if offered and taken:
                 if first:
                     started.append(cycle)
                 first = last
                 sent, offered = sent + 1, False
             if now_reset:
-                ctx.set(bed.reset, 1)
-            await ctx.tick()
-            if now_reset:
-                ctx.set(bed.reset, 0)
                 todo, sent, held, first, offered = beats, 0, None, True, False
                 started.clear()
             cycle += 1
             assert cycle < limit, f"hang: {len(records)} of {count} answers"
-        if at_end:
-            at_end(ctx)
 
-    bed.run(bench)
+    sets = (bed.reset, dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tkeep, dut.s_axis_tlast,
+            dut.m_axis_tready)
+    sees = (dut.s_axis_tready, dut.m_axis_tvalid, dut.m_axis_tdata, dut.m_axis_tkeep,
+            dut.m_axis_tlast, dut.m_axis_tuser)
+    bed.run(partial(_play, [_Player(player(), sets, sees)], at_end))
     data = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), size)
     fields, _ = decode(data, model.classes)
     return Answers(*(fields[name] for name in fields.dtype.names), users, started, answered)
