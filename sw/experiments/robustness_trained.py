@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 
+from benn_fpga.sw import boost
 from benn_fpga.sw.experiments.robustness_random import MAIN, VARIANCES
 from benn_fpga.sw.report import Claim, Line, Report, spread
 from benn_fpga.sw.verdict import gap
@@ -82,5 +83,5 @@ def error(trained, members, x, y):
         elements = elements.unflatten(1, encoder.output_shape).permute(0, 3, 1, 2)
     network = trained.network.eval()
     scores = torch.cat([network(part)[:, :members] for part in elements.split(256)]).double()
-    votes = torch.tensor(trained.vote_weights[:members]).double()
-    return 100 * float(((scores * votes[:, None]).sum(1).argmax(1).numpy() != y).mean())
+    classes = boost.decide(scores.numpy(), trained.vote_weights[:members], trained.vote)
+    return 100 * float((classes != y).mean())
