@@ -26,7 +26,7 @@ def table(columns, rows):
 
 def section(found, name):
     settings = "".join(f"; {key} {_words(value)}" for key, value in found.settings.items()
-                       if key != "data_sha256")
+                       if key not in ("data_sha256", "trainings"))
     return "\n\n".join([
         f"## {found.title}",
         f"`{found.command}` ({found.seconds:.0f} s{settings})",
@@ -122,7 +122,8 @@ def _several(value):
 
 def _words(value):
     if isinstance(value, dict):
-        return ", ".join(f"{key} {item}" for key, item in value.items())
+        return ", ".join(f"{key} ({_words(item)})" if isinstance(item, dict) else f"{key} {item}"
+                         for key, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(_short, _several(value)))

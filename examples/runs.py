@@ -3,9 +3,9 @@
     python examples/runs.py            the names, and which have a record
     python examples/runs.py 'mnist-*'  run those that have none of this command
 
-The record has the accuracy of the exported integers on the test part, and the minutes of CPU. The
-models stay in build/runs, and so does the checkpoint of a run that was interrupted: start it again,
-and it goes on.
+The record has the accuracy of the exported integers on the test part, the seconds of CPU, and the
+vector instructions that PyTorch used. The models stay in build/runs, and so does the checkpoint of
+a run that was interrupted: start it again, and it goes on.
 """
 
 import fnmatch
@@ -127,7 +127,8 @@ def run(name):
     path, trained = str(MODELS / f"{name}.benn"), MODELS / f"{name}.json"
     done = _read(trained)
     if done is None or done["command"] != text(told) or not Path(path).exists():
-        done = {"command": text(told), "cpu_seconds": _train(told, path)}
+        from benn_fpga.sw.train import cpu  # loads PyTorch, which a list of names does without
+        done = {"command": text(told), "cpu_seconds": _train(told, path), "cpu": cpu()}
         write_atomically(trained, json.dumps(done).encode(), force=True)
     found = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
     facts = json.loads(benn_fpga("info", path, "--json", stdout=subprocess.PIPE))

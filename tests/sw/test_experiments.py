@@ -102,6 +102,7 @@ def test_settings_without_a_training(digits):
     assert found == {"quick": True, "seeds": [0], "samples": 400_000}
     found = experiments.run("robustness-random", quick(digits)).settings
     assert (found["data"], found["frames"], found["seeds"]) == ("digits", {"train": 200}, [0])
+    assert found["configurations"]["BENN-5"] == {"wbits": 1, "abits": 1, "members": 5}
 
 
 TRAINED = [name for name, takes in presets.EXPERIMENTS.items() if takes]
@@ -115,8 +116,20 @@ def test_settings_are_those_of_the_trainings(digits, calls, name):
     for key in ("epochs", "kind", "net", "ensemble", "schedule"):
         assert listed[key] == list(dict.fromkeys(told[key] for told in calls)), key
     assert found["seeds"] == sorted({told["seed"] for told in calls})
-    assert found["frames"] == {"train": len(digits.x_train), "validation": len(digits.x_valid)}
+    assert found["frames"] == {"train": len(digits.x_train), "validation": len(digits.x_valid),
+                               "test": len(digits.x_test)}
     assert found["versions"]["benn_fpga"] == version
+
+
+def test_settings_that_differ_are_those_of_a_training(digits):
+    frames = {"train": 5, "validation": 3}
+    told = [{"frames": frames, "seed": seed, "kind": kind, "scores": seed, **more}
+            for kind, more in (("ab", {}), ("qnn", {"wbits": 2})) for seed in (0, 1)]
+    assert Study(digits, trainings=told).used() == {
+        "seeds": [0, 1], "frames": {**frames, "test": len(digits.y_test)}, "kind": ["ab", "qnn"],
+        "wbits": 2, "trainings": [{"kind": "ab"}, {"kind": "qnn", "wbits": 2}]}
+    assert Study(digits, trainings=told[:2]).used() == {
+        "seeds": [0, 1], "frames": {**frames, "test": len(digits.y_test)}, "kind": "ab"}
 
 
 # Values that nothing has by default; bits are for other kinds than wbits and abits.
@@ -294,7 +307,7 @@ def test_robustness_trained(digits, monkeypatch):
     monkeypatch.setattr(robustness_trained, "error_change", fake)
     monkeypatch.setattr(common, "learn", lambda data, settings, **run: SimpleNamespace(
         kind=settings.kind, coarse=settings.encoder != "planes",
-        provenance={"encoder": settings.encoder}))
+        provenance={"encoder": settings.encoder, "frames": {}, "seed": settings.seed}))
     found, _ = claims(digits, "robustness-trained", members=5)
     assert found == [("9.00 against 1.00 %² at variance 0.01: +8.00 ± 0.00", True),
                      ("BENN-5 3.00 against 9.00 %²: +6.00 ± 0.00", True),
