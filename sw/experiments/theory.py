@@ -29,14 +29,18 @@ def _flipped(sigma, shape, rng):
 def ensemble_variance(sigma, members, samples, rng):
     """Variance, per input, of the change of the mean of binary layers with weights of their own."""
     changed = _flipped(sigma, (samples, _INPUTS), rng)
-    outputs = sum((changed * rng.choice([-1.0, 1.0], changed.shape)).sum(axis=1)
-                  for _ in range(members)) / members
+    outputs = np.zeros(samples)
+    for _ in range(members):
+        weights = 2 * rng.integers(2, size=changed.shape, dtype=np.int8) - 1
+        outputs += (changed * weights).sum(axis=1) / members
     return float(outputs.var()) / _INPUTS
 
 
 def run(study):
     """B in closed form, by Monte Carlo and as the paper has it; R = sigma**2 of a float layer."""
     samples, seeds = 400_000 if study.quick else 4_000_000, study.seeds
+    # With 13 members of sigma 0.1 the ratio is 2.4 % below 1: 8 standard deviations of 1,000,000.
+    frames = samples // 4
     rngs = [np.random.default_rng(seed) for seed in seeds]
     drawn = {sigma: [float(_flipped(sigma, samples, rng).var()) for rng in rngs]
              for sigma in PAPER_B}
@@ -47,7 +51,7 @@ def run(study):
     seen, crossed = [], {}
     for sigma in _CROSSED:
         few = math.floor(flips(sigma) / sigma ** 2)
-        ratios = {members: [ensemble_variance(sigma, members, samples // 20, rng) / sigma ** 2
+        ratios = {members: [ensemble_variance(sigma, members, frames, rng) / sigma ** 2
                             for rng in rngs] for members in (few, few + 1)}
         seen.append(f"sigma {sigma}: " + ", ".join(
             f"{members} members {spread(each, 3)}" for members, each in ratios.items()))
@@ -79,4 +83,4 @@ def run(study):
                Line("B, Monte Carlo", sigmas, [float(np.mean(drawn[s])) for s in sigmas]),
                Line("R", sigmas, [s * s for s in sigmas])],
         axes=("sigma of the noise", "variance"), scale="log",
-        settings={"seeds": list(seeds), "samples": samples})
+        settings={"seeds": list(seeds), "samples": {"layer": samples, "ensemble": frames}})
