@@ -27,6 +27,7 @@ from benn_fpga.presets import (
     SPLITS,
     TRIALS,
     Defaults,
+    whole_number,
 )
 
 __all__ = ["PROGRAM", "build", "command", "train_command", "with_options"]
@@ -43,16 +44,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
 
 
-def _whole(text):
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
 def _count(text, least=1):
-    if text.isascii() and text.isdigit() and _whole(text) is None:
+    if text.isascii() and text.isdigit() and whole_number(text) is None:
         raise argparse.ArgumentTypeError(f"{_cut(text)} is too large")
-    if _whole(text) is None or _whole(text) < least:
+    if whole_number(text) is None or whole_number(text) < least:
         raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {_cut(text)}")
-    return _whole(text)
+    return whole_number(text)
 
 
 def _count_or_none(text):
@@ -60,17 +57,17 @@ def _count_or_none(text):
 
 
 def _seed(text):
-    if _whole(text) is None or _whole(text) >> 32:
+    if whole_number(text) is None or whole_number(text) >> 32:
         raise argparse.ArgumentTypeError(
             f"must be a whole number from 0 to 2**32 - 1, not {_cut(text)}")
-    return _whole(text)
+    return whole_number(text)
 
 
 def _frames(text):
     """Numbers of frames, such as 17,42,100-120, in the order in which they are named."""
     ranges = []
     for part in text.split(","):
-        first, last = (_whole(end) for end in (part.split("-", 1) * 2)[:2])
+        first, last = (whole_number(end) for end in (part.split("-", 1) * 2)[:2])
         if first is None or last is None or last < first:
             raise argparse.ArgumentTypeError(
                 f"must be numbers of frames as 17,42 or 100-120, not {_cut(text)}")
