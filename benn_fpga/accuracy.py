@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, plural
 
 __all__ = ["CONFIDENCE", "Answered", "ClassAccuracy", "Rejection", "by_class", "by_margin",
-           "check_rate", "confusion", "interval", "plural", "rejection", "within_noise"]
+           "check_rate", "confusion", "interval", "rejection", "within_noise"]
 
 CONFIDENCE = 0.95
 POINTS = 101  # of a curve, at most
@@ -173,10 +173,6 @@ class Rejection:
         """What :meth:`origin` put into the ``provenance`` of a model; None if nothing."""
         told = provenance.get("rejection")
         return told and cls(**{**told, "wanted": float(told["wanted"])})
-
-
-def plural(frames: int) -> str:
-    return "frame" if frames == 1 else "frames"
 
 
 def check_rate(wanted: float) -> None:

@@ -159,8 +159,8 @@ def _most_votes(kind, coder, layers, settings):
     most = MAX_SUM // 2 // largest
     if settings.members > most:
         raise BennError(f"Scores of this network reach ±{largest}, of which a soft vote can add up "
-                        f"{most}, not {settings.members}; use fewer members, a smaller width or "
-                        f"vote hard")
+                        f"{most}, not {settings.members}; use fewer `members`, a smaller "
+                        f"`width` or `vote` hard")
     return most
 
 

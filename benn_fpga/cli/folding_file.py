@@ -34,7 +34,8 @@ def read(path, model, *, parallel=None, bus=None):
     try:
         return Folding.from_json(found).check(model)
     except BennError as error:
-        raise BennError(f"{path}: {error}") from None
+        # What it names in backquotes is a key of the file here, and no option.
+        raise BennError(f"{path}: {str(error).replace('`', '')}") from None
 
 
 def _once(pairs):

@@ -5,6 +5,7 @@ import io
 import json
 
 from benn_fpga.cli.console import percent, plain, table
+from benn_fpga.errors import plural
 from benn_fpga.plan import names
 from benn_fpga.presets import BRAMS
 
@@ -317,7 +318,6 @@ _TOTALS = 12  # classes whose totals fit beside them
 
 def answers(data):
     """Of each frame what ``predict`` gives as ``data``, or of the first of them."""
-    from benn_fpga.accuracy import plural
     found, classes = data["answers"], len(data["class_names"])
     columns = ("file", ">frame", ">class", "name", ">margin", *(["totals"] * (classes <= _TOTALS)))
     rows = [(each["source"], each["frame"], each["class"], each["name"], each["margin"],

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.parser import command, train_command
-from benn_fpga.errors import BennError, Interrupted, warn
+from benn_fpga.errors import BennError, Interrupted, plural, warn
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS, PARTS
 from benn_fpga.settings import OPTIONS
@@ -45,9 +45,6 @@ def _progress(args):
 def train(args):
     from benn_fpga import api
     given = _given(args)
-    if args.ensemble == "single" and args.members not in (None, 1):
-        raise BennError(f"--ensemble single has 1 member, not {args.members}; "
-                        f"leave out -k or use --ensemble independent")
     common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
     if args.kind in FLOATS:
         return _train_float(args, given, {**common, "scale": args.scale, "label": args.label})
@@ -254,7 +251,6 @@ def pick(args):
 
 def evaluate(args):
     from benn_fpga import api
-    from benn_fpga.accuracy import plural
     if args.output is not None:
         if args.reject is None:
             raise BennError("-o writes the model with the margin of --reject; give --reject RATE")

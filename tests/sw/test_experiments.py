@@ -99,7 +99,8 @@ def test_settings_without_a_training(digits):
     found = experiments.run("theory", quick(None)).settings
     assert found.pop("versions")["benn_fpga"] == version
     assert found.pop("cpu") == torch.backends.cpu.get_cpu_capability()
-    assert found == {"quick": True, "seeds": [0], "samples": {"layer": 400_000, "ensemble": 100_000}}
+    assert found == {"quick": True, "seeds": [0],
+                     "samples": {"layer": 400_000, "ensemble": 100_000}}
     found = experiments.run("robustness-random", quick(digits)).settings
     assert (found["data"], found["frames"], found["seeds"]) == ("digits", {"train": 200}, [0])
     assert found["configurations"]["BENN-5"] == {"wbits": 1, "abits": 1, "members": 5}
