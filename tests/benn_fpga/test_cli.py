@@ -20,6 +20,7 @@ from PIL import Image
 import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
+from benn_fpga.cli import parser
 from benn_fpga.errors import BennError, MissingExtra, warn
 from benn_fpga.plan.folder import EXTRAS, read
 from benn_fpga.plan.folding import DEFAULT_LANES
@@ -769,6 +770,16 @@ def test_generate_refuses(fails, here, message, options):
 def test_train_asks_for_the_output_first(fails, monkeypatch, message, output):
     monkeypatch.setattr("benn_fpga.sw.data.load", lambda *a: pytest.fail("too late"))
     fails(2, message, "train", "data.npz", "-o", output)
+
+
+def test_every_option_is_in_the_docs():
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    pages = {path.stem: path.read_text() for path in docs.glob("*.md") if path.stem != "results"}
+    verbs, = (action.choices for action in parser.build()._actions if action.dest == "verb")
+    for verb, sub in verbs.items():
+        page = pages["training"] if verb == "train" else "".join(pages.values())
+        for option in (name for action in sub._actions for name in action.option_strings):
+            assert option in ("-h", "--help") or re.search(rf"(?<![\w-]){option}(?![\w-])", page)
 
 
 @pytest.mark.train
