@@ -188,8 +188,8 @@ def rejection(margins: np.ndarray, right: np.ndarray, wanted: float) -> Rejectio
     """
     check_rate(wanted)
     frames = len(margins)
-    found = [Rejection(wanted, point.margin, frames, point.answered, point.wrong)
-             for point in by_margin(margins, right, None) if point.margin]
-    found = found or [Rejection(wanted, 1, frames, 0, 0)]
-    return next((each for each in found if each.is_met),
-                min(found, key=lambda each: each.vouched))
+    candidates = [Rejection(wanted, point.margin, frames, point.answered, point.wrong)
+                  for point in by_margin(margins, right, None) if point.margin]
+    candidates = candidates or [Rejection(wanted, 1, frames, 0, 0)]
+    return next((each for each in candidates if each.is_met),
+                min(candidates, key=lambda each: each.vouched))
