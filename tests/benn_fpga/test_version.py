@@ -22,10 +22,10 @@ def described(monkeypatch, folder):
     return version.describe.__wrapped__()
 
 
-def test_commit_of_a_checkout(monkeypatch, tmp_path, git):
-    git("echo 1a2b3c4-dirty")
-    assert described(monkeypatch, tmp_path) == {"benn_fpga": __version__,
-                                                "commit": "1a2b3c4-dirty"}
+@pytest.mark.parametrize(("code", "commit"), [(0, "1a2b3c4"), (1, "1a2b3c4-dirty")])
+def test_commit_of_a_checkout(monkeypatch, tmp_path, git, code, commit):
+    git(f'case "$*" in *rev-parse*) echo 1a2b3c4;; *) exit {code};; esac')
+    assert described(monkeypatch, tmp_path) == {"benn_fpga": __version__, "commit": commit}
 
 
 @pytest.mark.parametrize("script", ["exit 128", "exec sleep 9"])
