@@ -155,11 +155,15 @@ def _legend(axes):
 
 def draw(report, path, force=False):
     """Plot the lines of a report into an image file; the suffix of ``path`` says which."""
+    from matplotlib.ticker import LogFormatter
     with _figure(report.name, path, force, figsize=(7, 4.2)) as (_, axes):
         _lines(axes, report.lines)
         axes.set(title=_wrapped(report.title, 70), xlabel=report.axes[0], ylabel=report.axes[1])
         if report.scale == "log":
             axes.set(xscale="log", yscale="log")
+            for axis in (axes.xaxis, axes.yaxis):  # as 0.001: powers of ten are formulas by default
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(LogFormatter())
         elif all(isinstance(x, int) for line in report.lines for x in line.x):
             axes.xaxis.get_major_locator().set_params(integer=True)
 

@@ -353,6 +353,9 @@ def test_the_same_plot_has_the_same_bytes(digits, tmp_path):
     for name in ("a.svg", "b.svg"):
         report.draw(found, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    drawn = (tmp_path / "a.svg").read_text()
+    assert ">0.001</text>" in drawn
+    assert "mathdefault" not in drawn
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "benn-experiment", "version": 2}'])
