@@ -89,7 +89,8 @@ def _members(analysis):
 def compared(data, analysis, chosen):
     """The ensemble, its first ``chosen`` members, and what it was compared with."""
     members, bits, along = len(data["member_accuracy"]), data["weight_bits"], data["test_curve"]
-    rows = [(f"this ensemble, {members} members", bits, data["accuracy"], along[-1])]
+    rows = [(f"this ensemble, {members} {plural(members, 'member')}", bits, data["accuracy"],
+             along[-1])]
     if chosen < members:
         rows.append(("its member 0 alone" if chosen == 1 else f"its first {chosen}",
                      bits // members * chosen, analysis.curve[chosen - 1], along[chosen - 1]))

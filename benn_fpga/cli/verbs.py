@@ -335,7 +335,7 @@ def _folding(args, model):
                 cure = ", or run more members in --parallel" * (folding.rounds(model) > 1)
             raise BennError(
                 f"{args.target_fps:g} frames per second cannot be met at {args.clock:g} MHz: "
-                f"a frame takes at least {least} cycles ({where}), so at most "
+                f"a frame takes at least {least} {plural(least, 'cycle')} ({where}), so at most "
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
                 f"raise --clock{cure}")
     return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
