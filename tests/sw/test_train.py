@@ -150,7 +150,7 @@ def test_scores_too_large_for_a_vote_are_refused_before_training(digits):
         train(digits, "mlp:512", kind="sb", members=60, progress=pytest.fail)
     assert str(caught.value) == (
         "Scores of this network reach ±33292800, of which a soft vote can add up 32, not 60; "
-        "use fewer members, a smaller width or vote hard")
+        "use fewer `members`, a smaller `width` or `vote` hard")
 
 
 def first_weights(model, k):
