@@ -157,6 +157,7 @@ class Device:
     memory : megabytes that nextpnr takes at first (measured, rounded up), and for 1,000 LUTs more
     pins : of the ports of the harness, where nextpnr does not choose them itself
     relays : of a folding for it: block RAMs of a large one are far from what reads them
+    adder_levels : of a folding for it, more than 1 if that takes less and its clock allows it
     """
 
     name: str
@@ -168,6 +169,7 @@ class Device:
     memory: tuple[int, int] = (0, 0)
     pins: Mapping[str, str] = field(default_factory=dict)
     relays: int = 0
+    adder_levels: int = 1
 
     def need(self, luts: int) -> int:
         """Megabytes that nextpnr will take for so many LUTs."""
@@ -245,7 +247,8 @@ def _gowin(family: str) -> Family:
             "DPX9B": _BRAM, "pROM": _BRAM, "pROMX9": _BRAM,
             "MULT*": _DSP,
         },
-        block="18k", models=("+/gowin/cells_sim.v",), nextpnr="himbaechel-gowin",
+        block="18k", models=("+/gowin/cells_sim.v",), own_models="gowin.v",
+        nextpnr="himbaechel-gowin",
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
         outputs={
             **dict.fromkeys(("SP", "SPX9"), (Output(("DO",), "CLK", _on(READ_MODE="1"),
@@ -281,7 +284,7 @@ _XC7 = Family(
         "RAMB36E1": Cost(bram=2),
         "DSP48E1": _DSP,
     },
-    block="18k", models=("+/xilinx/cells_sim.v",),
+    block="18k", models=("+/xilinx/cells_sim.v",), own_models="xc7.v",
     outputs={name: (
         Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
                ("REGCEAREGCE",), {"READ_WIDTH_A": wide}),
@@ -319,7 +322,7 @@ DEVICES = {device.name: device for device in (
            {"logic_cells": 7680, "bram": 32}, ("--hx8k", "--package", "ct256"), 60, (300, 30)),
     Device("ice40-up5k", _ice40("u"), "Lattice iCE40 UltraPlus 5K",
            {"logic_cells": 5280, "bram": 30, "dsp": 8}, ("--up5k", "--package", "sg48"), 24,
-           (300, 30)),
+           (300, 30), adder_levels=2),
     Device("gowin-gw1n-9", _gowin("gw1n"), "Gowin GW1NR-9C C6/I5, as on the Tang Nano 9K",
            {"lut": 8640, "ff": 6480, "bram": 26},
            ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"), 60, (300, 30),

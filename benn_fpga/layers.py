@@ -219,7 +219,7 @@ class Layer(ABC):
     # Whether its unit reads inputs once that all engines share, and knows of inputs to come.
     shares_inputs: ClassVar[bool] = False
 
-    def latency(self, fold: Fold, rounds: int) -> int:
+    def latency(self, fold: Fold, rounds: int, adder_levels: int) -> int:
         """Cycles from the last word that an output needs to that output."""
         return 1
 
@@ -339,8 +339,8 @@ class Products(Layer):
     def xnor_planes(self) -> int:
         return self.weight_bits * self.input_bits
 
-    def latency(self, fold: Fold, rounds: int) -> int:
-        return latency.layer_latency(self, fold, rounds)
+    def latency(self, fold: Fold, rounds: int, adder_levels: int) -> int:
+        return latency.layer_latency(self, fold, rounds, adder_levels)
 
     def reads_ahead(self, fold: Fold, rounds: int) -> int:
         return latency.weights_latency(self, fold, rounds)
@@ -597,7 +597,7 @@ class MaxPool(_Pool):
     def output_bits(self) -> int:
         return self.code_bits
 
-    def latency(self, fold: Fold, rounds: int) -> int:
+    def latency(self, fold: Fold, rounds: int, adder_levels: int) -> int:
         return latency.max_latency(self, fold.pe)
 
     def memories(self, unit: Unit) -> dict[str, Memory]:
@@ -667,7 +667,7 @@ class SumPool(_Pool):
     def limit(self, arrays: _Arrays, inputs: Sequence[int]) -> int:
         return self.max_sum(inputs)
 
-    def latency(self, fold: Fold, rounds: int) -> int:
+    def latency(self, fold: Fold, rounds: int, adder_levels: int) -> int:
         return sum(latency.pool_latency(self, fold.pe, rounds))
 
     def memories(self, unit: Unit) -> dict[str, Memory]:
@@ -719,7 +719,7 @@ class Scale(_Image):
     def limit(self, arrays: _Arrays, inputs: Sequence[int]) -> int:
         return self.top
 
-    def latency(self, fold: Fold, rounds: int) -> int:
+    def latency(self, fold: Fold, rounds: int, adder_levels: int) -> int:
         return latency.scale_latency(self, fold.pe, rounds)
 
     def memories(self, unit: Unit) -> dict[str, Memory]:

@@ -29,6 +29,7 @@ VOTES = ("hard", "soft")
 MAX_LAYERS = 256
 MAX_MEMBERS = 4096
 MAX_RELAYS = 4
+MAX_ADDER_LEVELS = 2
 MAX_CLASSES = 1 << 16  # an answer names its class in 16 bits
 
 
@@ -355,12 +356,15 @@ class Folding:
     bus : width of both AXI4-Stream buses in bits, a multiple of 8
     relays : registers on the way from block RAMs of weights to what reads them, besides their own,
         for devices so large that this way is far
+    adder_levels : levels of adders of a popcount from one register to the next, at most 2: fewer
+        registers, for devices whose clock is slow in any case
     """
 
     layers: tuple[Fold, ...]
     parallel: int = 1
     bus: int = 64
     relays: int = 0
+    adder_levels: int = 1
 
     def __post_init__(self) -> None:
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
@@ -371,6 +375,7 @@ class Folding:
         if self.bus % 8:
             raise BennError(f"`bus` must be a multiple of 8, not {self.bus}")
         whole("Relays", self.relays, 0, MAX_RELAYS)
+        whole("Adder levels", self.adder_levels, 1, MAX_ADDER_LEVELS)
 
     def check(self, model: Ensemble) -> Self:
         """Raise unless this folding fits ``model``; returns itself."""
@@ -394,6 +399,7 @@ class Folding:
 
     def describe(self) -> dict[str, Any]:
         return {"parallel": self.parallel, "bus": self.bus, "relays": self.relays,
+                "adder_levels": self.adder_levels,
                 "layers": [dataclasses.asdict(fold) for fold in self.layers]}
 
     @classmethod
@@ -402,7 +408,7 @@ class Folding:
         if not isinstance(obj, dict) or not isinstance(obj.get("layers"), list):
             raise BennError('Folding must be a JSON object like {"parallel": 2, "bus": 64, '
                             '"layers": [{"pe": 8, "simd": 16}, ...]}')
-        known = ("parallel", "bus", "relays", "layers")
+        known = ("parallel", "bus", "relays", "adder_levels", "layers")
         unknown = sorted(set(obj) - set(known))
         if unknown:
             raise BennError(f"Folding has unknown key {unknown[0]!r}; known: {', '.join(known)}")
@@ -415,7 +421,8 @@ class Folding:
                 folds.append(Fold(**item))
             except BennError as error:
                 raise BennError(f"Folding of layer {n}: {error}") from None
-        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64), obj.get("relays", 0))
+        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64), obj.get("relays", 0),
+                   obj.get("adder_levels", 1))
 
 
 def _size(shape: Sequence[int]) -> str:

@@ -7,7 +7,6 @@ from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
 from benn_fpga.hw.joints import Gate, Gearbox, Queue, ReplayBuffer, Serial, SkidBuffer
 from benn_fpga.hw.mvtu import MatrixVectorUnit
-from benn_fpga.hw.pipeline import delay
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.port import AnswerPort
 from benn_fpga.hw.residual import AddUnit, ScaleUnit
@@ -90,9 +89,8 @@ def component(node, contents):
 def connect(m, plan, node, parts, port=0):
     """Connect a port of a node with the node that it reads.
 
-    Marks that the node does not want end here; a word without a mark is a tap in the image. What
-    all engines share goes to each of them, and a word that was offered ahead waits until it is
-    there, if the node wants it so.
+    Nothing but wires: marks that the node does not want end here, a word without a mark is a tap in
+    the image, and what all engines share goes to each of them.
 
     Parameters
     ----------
@@ -118,9 +116,7 @@ def connect(m, plan, node, parts, port=0):
         elif wanted.marks is nodes.Marks.TILE:
             m.d.comb += [sink.p[key].eq(source.p[key])
                          for key in ("first", "last", "enters", "leaves", "partial")]
-    late = given.ahead - wanted.ahead if isinstance(node, nodes.Unit) else 0
-    m.d.comb += sink.valid.eq(delay(m, source.valid, late, name=f"{before.name}_valid",
-                                    init=0)[-1])
+    m.d.comb += sink.valid.eq(source.valid)
     if not isinstance(source.ready, Const):
         m.d.comb += source.ready.eq(sink.ready)
 

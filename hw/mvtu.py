@@ -38,6 +38,7 @@ class MatrixVectorUnit(wiring.Component):
     shared : whether all engines read the same inputs
     ahead : cycles after which the payload of ``i`` follows
     relays : further registers behind the weights
+    adder_levels : of a popcount, from one register to the next
 
     Members
     -------
@@ -46,7 +47,7 @@ class MatrixVectorUnit(wiring.Component):
     """
 
     def __init__(self, *, layer, fold, rounds, weights, table, output_bits, shared=False,
-                 ahead=0, relays=0):
+                 ahead=0, relays=0, adder_levels=1):
         positive(rounds=rounds, output_bits=output_bits)
         self._layer = layer
         self._fold = fold
@@ -64,6 +65,7 @@ class MatrixVectorUnit(wiring.Component):
         self._ways = 1 if shared else self._engines
         self._ahead = ahead
         self._relays = relays
+        self._adder_levels = adder_levels
         super().__init__({
             "i": In(stream.Signature(fold.simd * layer.input_bits * self._ways,
                                      always_ready=True)),
@@ -78,13 +80,14 @@ class MatrixVectorUnit(wiring.Component):
                    weights=[each.weights(n) for each in contents],
                    table=[each.table(n, unit.o.element_bits) for each in contents],
                    output_bits=unit.o.element_bits, shared=unit.i.ways == 1, ahead=unit.i.ahead,
-                   relays=unit.relays)
+                   relays=unit.relays, adder_levels=unit.adder_levels)
 
     def elaborate(self, platform):
         m = Module()
         layer, fold, size = self._layer, self._fold, self._layer.input_bits
         engines = [_Engine(layer=layer, fold=fold, weights=weights, table=table,
-                           output_bits=self._output_bits, relays=self._relays)
+                           output_bits=self._output_bits, relays=self._relays,
+                           adder_levels=self._adder_levels)
                    for weights, table in zip(self._weights, self._table, strict=True)]
         latency = engines[0].weights_latency
 
@@ -93,7 +96,7 @@ class MatrixVectorUnit(wiring.Component):
         asked = delay(m, self.i.valid, max(0, self._ahead - latency), name="asked", init=0)[-1]
         word = self._banked(m, len(self._weights[0]), en=asked, name="word")
         x = delay(m, self.i.payload, max(0, latency - self._ahead), name="x")[-1]
-        summed = latency + sum_latency(fold.simd, layer.weight_bits, size)
+        summed = latency + sum_latency(fold.simd, layer.weight_bits, size, self._adder_levels)
         valid = delay(m, asked, summed + 1, name="valid", init=0)
         # The table is asked for with the first word, or with the last; words are counted then.
         early = engines[0].table_asked
@@ -141,9 +144,10 @@ class _Engine(wiring.Component):
     o : Out(pe * output_bits)
     """
 
-    def __init__(self, *, layer, fold, weights, table, output_bits, relays):
+    def __init__(self, *, layer, fold, weights, table, output_bits, relays, adder_levels):
         self._layer = layer
         self._fold = fold
+        self._adder_levels = adder_levels
         self._output_bits = output_bits
         self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits,
                             latency=MEMORY_LATENCY + relays)
@@ -180,7 +184,7 @@ class _Engine(wiring.Component):
         until it is added."""
         layer = self._layer
         added = self.weights_latency + sum_latency(
-            self._fold.simd, layer.weight_bits, layer.input_bits)
+            self._fold.simd, layer.weight_bits, layer.input_bits, self._adder_levels)
         return min(added, added + self.compares - self._table.latency)
 
     def elaborate(self, platform):
@@ -192,7 +196,8 @@ class _Engine(wiring.Component):
         outputs = []
         for n in range(fold.pe):
             m.submodules[f"pe{n}"] = pe = ProcessingElement(
-                simd=fold.simd, weight_bits=layer.weight_bits, input_bits=layer.input_bits)
+                simd=fold.simd, weight_bits=layer.weight_bits, input_bits=layer.input_bits,
+                adder_levels=self._adder_levels)
             m.d.comb += [
                 pe.w.eq(weights.data.word_select(n, fold.simd * layer.weight_bits)),
                 pe.x.eq(self.x),

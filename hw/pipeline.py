@@ -63,8 +63,9 @@ def delay(m, value, cycles, *, name, init=None):
     return taps
 
 
-def reduce_tree(m, items, merge, *, name):
-    """Reduce ``items`` pairwise, a register after each of ``tree_latency(len(items))`` levels.
+def reduce_tree(m, items, merge, *, name, registers=None):
+    """Reduce ``items`` pairwise, a register after each of ``tree_latency(len(items))`` levels, or
+    after those that ``registers`` says.
 
     An item is a tuple of values; ``merge(a, b)`` returns the tuple that replaces a pair, ``a``
     being the one that came first. An odd item waits a level.
@@ -73,7 +74,8 @@ def reduce_tree(m, items, merge, *, name):
     while len(items) > 1:
         pairs = [merge(*items[n:n + 2]) if n + 1 < len(items) else items[n]
                  for n in range(0, len(items), 2)]
-        items = [tuple(delay(m, field, 1, name=f"{name}_l{level}_{n}_{f}")[-1]
+        cycles = 1 if registers is None else int(registers[level])
+        items = [tuple(delay(m, field, cycles, name=f"{name}_l{level}_{n}_{f}")[-1]
                        for f, field in enumerate(pair))
                  for n, pair in enumerate(pairs)]
         level += 1

@@ -28,6 +28,11 @@ def _layout(layer, lanes, element_bits):
     return tile_layout(width, layer.partial_words(lanes)) if layer.is_tiled else tap_layout(width)
 
 
+def _arrives(m, i, ahead):
+    """Whether the payload of a word that was offered so many cycles ``ahead`` is there."""
+    return delay(m, i.valid, ahead, name="arrives", init=0)[-1]
+
+
 def _ends(m, layer, p, accept):
     """Whether the tap that ``accept`` takes is the first and the last of its window."""
     if layer.is_tiled:
@@ -49,6 +54,7 @@ class MaxPoolUnit(wiring.Component):
     ----------
     layer : layers.MaxPool
     lanes : channels of a word
+    ahead : cycles after which the payload of ``i`` follows
 
     Members
     -------
@@ -56,10 +62,11 @@ class MaxPoolUnit(wiring.Component):
     o : Out(stream of lanes * code_bits bits)
     """
 
-    def __init__(self, layer, *, lanes):
+    def __init__(self, layer, *, lanes, ahead=0):
         _check_lanes(layer, lanes)
         self._layer = layer
         self._lanes = lanes
+        self._ahead = ahead
         super().__init__({
             "i": In(stream.Signature(_layout(layer, lanes, layer.code_bits), always_ready=True)),
             "o": Out(stream.Signature(lanes * layer.code_bits, always_ready=True)),
@@ -68,12 +75,13 @@ class MaxPoolUnit(wiring.Component):
     @classmethod
     def planned(cls, unit, contents):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
-        return cls(widened(unit.stage.layer, unit.o.ways), lanes=unit.i.lanes * unit.o.ways)
+        return cls(widened(unit.stage.layer, unit.o.ways), lanes=unit.i.lanes * unit.o.ways,
+                   ahead=unit.i.ahead)
 
     def elaborate(self, platform):
         m = Module()
         layer, lanes = self._layer, self._lanes
-        accept = self.i.valid
+        accept = _arrives(m, self.i, self._ahead)
         before = max_latency(layer, lanes) - 1
         first, last = _ends(m, layer, self.i.p, accept)
         valid = delay(m, accept, before, name="valid", init=0)
@@ -112,6 +120,7 @@ class SumPoolUnit(wiring.Component):
     thresholds : per round, channel and entry the levels; for codes
     active : per round and channel the least active input; for relu
     output_bits : width of a sum, in which all that occur must fit; for sums
+    ahead : cycles after which the payload of ``i`` follows
 
     Members
     -------
@@ -120,7 +129,7 @@ class SumPoolUnit(wiring.Component):
     """
 
     def __init__(self, layer, *, lanes, input_bits, rounds=1, thresholds=None, active=None,
-                 output_bits=None):
+                 output_bits=None, ahead=0):
         _check_lanes(layer, lanes)
         positive(input_bits=input_bits, rounds=rounds)
         if (thresholds is not None) != bool(layer.output_bits):
@@ -144,6 +153,7 @@ class SumPoolUnit(wiring.Component):
         self._rounds = rounds
         self._thresholds = thresholds
         self._active = active
+        self._ahead = ahead
         self._sum_bits = output_bits or layer.sum_bits(input_bits)
         super().__init__({
             "i": In(stream.Signature(_layout(layer, lanes, input_bits), always_ready=True)),
@@ -156,7 +166,7 @@ class SumPoolUnit(wiring.Component):
         """The component of a :class:`~benn_fpga.plan.nodes.Unit`."""
         layer, ways = widened(unit.stage.layer, unit.o.ways), unit.o.ways
         return cls(layer, lanes=unit.i.lanes * ways, input_bits=unit.i.element_bits,
-                   rounds=unit.rounds,
+                   rounds=unit.rounds, ahead=unit.i.ahead,
                    output_bits=None if layer.output_bits else unit.o.element_bits,
                    **interleaved(contents, unit.stage.n))
 
@@ -164,7 +174,7 @@ class SumPoolUnit(wiring.Component):
         m = Module()
         layer, lanes = self._layer, self._lanes
         before, _, after = pool_latency(layer, lanes, self._rounds)
-        accept = self.i.valid
+        accept = _arrives(m, self.i, self._ahead)
 
         # Stage 0: a tap arrives, the constants of its channels are asked for.
         first, last = _ends(m, layer, self.i.p, accept)

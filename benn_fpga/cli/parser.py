@@ -336,7 +336,8 @@ def build():
     sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
     sub.add_argument("--device", metavar="NAME",
                      help="FPGA that it is for, as `synth` names them: a large one gets a register "
-                          "more behind each weight, for the clock (default: any)")
+                          "more behind each weight, for the clock, a small one fewer between "
+                          "adders (default: any)")
     sub.add_argument("--frames", metavar="N", type=_count_or_none, default=BENCH_FRAMES,
                      help=f"of the test bench in DIR/tb; 0: no bench (default: {BENCH_FRAMES})")
     sub.add_argument("--dataset", metavar="DATASET",

@@ -209,16 +209,22 @@ def _on_grid(stage: Stage, i: Channel, o: Channel) -> Process:
 
 _Reader: TypeAlias = Callable[
     [Stage, Sequence[Channel], Sequence[Channel], _Room, int], Process]
-_READERS: dict[type[nodes.Front], _Reader] = {
-    nodes.Tiles: _straight, nodes.LineBuffer: _windows, nodes.SlidingWindow: _sliding}
+# By what cuts windows for a stage; tiles of one tap have a process of their own, _on_grid.
+_READERS: dict[tuple[type[nodes.Front], ...], _Reader] = {
+    (): _straight,
+    (nodes.Tiles,): _straight,
+    (nodes.LineBuffer,): _windows,
+    (nodes.Tiles, nodes.LineBuffer): _windows,
+    (nodes.SlidingWindow,): _sliding,
+}
 
 
 def _reader(stage: Stage) -> _Reader:
-    """The process of a stage that reads pixels: that of the last node which cuts them."""
-    for node_kind in stage.front:
-        if node_kind not in _READERS:
-            raise TypeError(f"{node_kind.__name__} before layer {stage.n} has no process")
-    return _READERS[stage.front[-1]] if stage.front else _straight
+    """The process of a stage that reads pixels, with the last node which cuts them."""
+    if stage.front not in _READERS:
+        kinds = ", ".join(node_kind.__name__ for node_kind in stage.front)
+        raise TypeError(f"{kinds} before layer {stage.n} has no process")
+    return _READERS[stage.front]
 
 
 def _pixels(stage: Stage, inputs: Sequence[Channel], outputs: Sequence[Channel],
@@ -371,10 +377,8 @@ class Flow:
                 return i
             case nodes.Ring() if not self._is_fused(node):
                 return self._add(processes.ring, i, node.i.words, node.replays)
-            case nodes.TotalsQueue():
-                return i  # it has slots for all answers, and more
             case nodes.Queue():
-                return self.queues[node.name].o
+                return self.queues[node.name].o if node.is_timed else i
             case nodes.Unit():
                 return self._unit(node)
             case nodes.Voter():
@@ -386,8 +390,7 @@ class Flow:
         raise TypeError(f"{node.name}: {type(node).__name__} has no process")
 
     def _timed_queues(self) -> list[nodes.Queue]:
-        return [queue for queue in self._plan.all(nodes.Queue)
-                if not isinstance(queue, nodes.TotalsQueue)]
+        return [queue for queue in self._plan.all(nodes.Queue) if queue.is_timed]
 
     def _unit(self, unit: nodes.Unit) -> Channel:
         """A unit, and what is followed with it."""
@@ -507,12 +510,13 @@ def schedule(plan: Draft) -> Schedule:
 
 
 def _held(plan: Draft, busy: Mapping[str, int], depths: Mapping[str, int]) -> int:
-    """Frames that a design can hold, at the most."""
-    held = 4  # in the encoder, two in the skid buffer, and in the port; flags have two slots more
+    """Frames that a design can hold, at the most: in what stores words, in its queues, in the
+    pipelines of its units, and in the vote."""
+    held = sum(node.frames for node in plan.nodes)
     for unit in plan.units:
-        held += 4 + -(-unit.latency // busy[unit.name])  # two in the buffer, two converted
+        held += -(-unit.latency // busy[unit.name])
     for queue in plan.all(nodes.Queue):
-        if not isinstance(queue, nodes.TotalsQueue):  # those of answers that are counted
+        if queue.is_timed:
             held += -(-depths[queue.name] * queue.count // queue.o.words)
     voting = sum(node.latency for node in plan.votes)
     return held + -(-voting // (plan.rounds * plan.units[-1].o.words))

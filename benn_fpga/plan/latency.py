@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from benn_fpga.spec import Fold
 
 __all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "hard_latency", "layer_latency", "max_latency",
-           "pool_latency", "popcount_groups", "popcount_latency", "port_latency", "scale_latency",
-           "sum_latency", "tree_latency", "vote_latency", "weights_latency", "window_ahead"]
+           "pool_latency", "popcount_groups", "popcount_latency", "popcount_registers",
+           "port_latency", "scale_latency", "sum_latency", "tree_latency", "vote_latency",
+           "weights_latency", "window_ahead"]
 
 MEMORY_LATENCY = 2  # read register, then output register
 FLAG_LATENCY = 3  # of error flags: memory and output register of their queue, skid buffer
@@ -35,14 +36,25 @@ def popcount_groups(n: int) -> tuple[int, int]:
     return (groups, rest) if rest <= groups // 2 else (groups + 1, 0)
 
 
-def popcount_latency(n: int) -> int:
-    """Registered levels of a popcount of ``n`` bits: sums of three, of three of those, a tree."""
-    return 1 + (n > 3) + tree_latency(popcount_groups(n)[0])
+def popcount_registers(n: int, adder_levels: int = 1) -> tuple[bool, ...]:
+    """Of each level of a popcount of ``n`` bits whether a register follows it: sums of three, of
+    three of those, a tree.
+
+    The first has one, so that a LUT takes XNORs and their sum; then every so many levels, and the
+    last.
+    """
+    levels = 1 + (n > 3) + tree_latency(popcount_groups(n)[0])
+    return tuple(level % adder_levels == 0 or level == levels - 1 for level in range(levels))
 
 
-def sum_latency(simd: int, weight_bits: int, input_bits: int) -> int:
-    """Registered levels from a word of ``simd`` weights and inputs to its weighted popcount."""
-    return popcount_latency(simd) + tree_latency(weight_bits * input_bits)
+def popcount_latency(n: int, adder_levels: int = 1) -> int:
+    """Registers on the way through a popcount of ``n`` bits."""
+    return sum(popcount_registers(n, adder_levels))
+
+
+def sum_latency(simd: int, weight_bits: int, input_bits: int, adder_levels: int = 1) -> int:
+    """Registers from a word of ``simd`` weights and inputs to its weighted popcount."""
+    return popcount_latency(simd, adder_levels) + tree_latency(weight_bits * input_bits)
 
 
 def window_ahead(layer: Window) -> int:
@@ -57,10 +69,10 @@ def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
     return 0 if words == 1 else MEMORY_LATENCY
 
 
-def layer_latency(layer: Products, fold: Fold, rounds: int) -> int:
+def layer_latency(layer: Products, fold: Fold, rounds: int, adder_levels: int = 1) -> int:
     """Cycles from the last word that is read for an output word to that word."""
     weights = weights_latency(layer, fold, rounds)
-    sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits)
+    sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits, adder_levels)
     accumulate, compare = 1, int(layer.levels > 1)
     return weights + sums + accumulate + compare
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from benn_fpga import bits
@@ -21,7 +22,7 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
     schedule = design.schedule
     return {
         "format": "benn-design",
-        "version": 2,
+        "version": 3,
         "top": TOP,
         "model_sha256": model.digest(),
         "bus": folding.bus,
@@ -67,7 +68,9 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
 
 
 def _node(node: Node) -> dict[str, Any]:
-    """A node; of its stream the words of a frame and the bits of a word, without marks."""
+    """A node; of its stream the words of a frame and the bits of a word, without marks. What nodes
+    of its kind have beside, numbers and names, are its ``settings``."""
+    common = {field.name for field in fields(Node)}
     return {
         "name": node.name,
         "kind": type(node).__name__,
@@ -76,11 +79,20 @@ def _node(node: Node) -> dict[str, Any]:
         "words": node.o.words,
         "bits": node.o.bits,
         "latency": node.latency,
+        "settings": {field.name: list(value) if isinstance(value, tuple) else value
+                     for field in fields(node) if field.name not in common
+                     and _is_plain(value := getattr(node, field.name))},
         "memories": {name: {"words": memory.words, "bits": memory.bits, "copies": memory.copies,
                             "block_ram": memory.is_block}
                      for name, memory in node.memories.items()},
         "register_bits": node.register_bits,
     }
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a number or some names, not a stream or a stage."""
+    return isinstance(value, int | None) or (
+        isinstance(value, tuple) and all(isinstance(each, str) for each in value))
 
 
 def _memories(design: Plan) -> list[Memory]:

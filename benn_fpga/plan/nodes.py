@@ -109,6 +109,9 @@ class Node:
         """Which stream of the node that it reads each port takes."""
         return ("o",) * len(self.ports)
 
+    # Frames of which it can store words at the same time, beside what queues and pipelines hold.
+    frames: ClassVar[int] = 0
+
     @property
     def memories(self) -> dict[str, Memory]:
         return {}
@@ -142,6 +145,7 @@ def _known(node: Node, depth: int | None) -> int:
 class Skid(Node):
     """Two registers that cut the path of ``ready``."""
 
+    frames = 2
     latency = 1
 
     @property
@@ -173,6 +177,7 @@ class Encoder(Node):
     threshold_words: int
     threshold_bits: int
 
+    frames = 1
     latency = 1
 
     @property
@@ -192,6 +197,8 @@ class Converter(Node):
     """Width converter; it starts anew after ``turn`` elements."""
 
     turn: int
+
+    frames = 2  # what it collects, and what it emits
 
     @property
     def gear(self) -> Gear:
@@ -217,6 +224,8 @@ class Ring(Node):
 
     replays: int
 
+    frames = 2
+
     @property
     def latency(self) -> int:
         return 1 if self.o.ahead else 2
@@ -231,6 +240,8 @@ class Front(Node, ABC):
     """Turns the pixels that arrive into what the unit of ``stage`` reads."""
 
     prefix: ClassVar[str]  # of its name, before the number of the layer
+
+    frames = 2  # pixels of the next come while the last windows of one are read
 
     stage: Stage
 
@@ -321,17 +332,17 @@ class Unit(Node):
     stage : the layer and its fold
     rounds : members that an engine runs in turn
     others : the streams at its further ports
-    ahead : cycles in which a word comes to it that it was offered
     constants : widths of what members store, by name, where the layer does not say it
     relays : registers between its weights and what reads them, besides those of a memory
+    adder_levels : of its popcounts, from one register to the next
     """
 
     stage: Stage
     rounds: int
     others: tuple[Stream, ...]
-    ahead: int
     constants: tuple[tuple[str, int], ...]
     relays: int
+    adder_levels: int
 
     @property
     def ports(self) -> tuple[Stream, ...]:
@@ -345,8 +356,8 @@ class Unit(Node):
     def latency(self) -> int:
         """It asks for constants while the words that it was offered are on their way."""
         layer, fold = self.stage.layer, self.stage.fold
-        late = max(0, self.ahead - layer.reads_ahead(fold, self.rounds) - self.relays)
-        return late + layer.latency(fold, self.rounds) + self.relays
+        late = max(0, self.i.ahead - layer.reads_ahead(fold, self.rounds) - self.relays)
+        return late + layer.latency(fold, self.rounds, self.adder_levels) + self.relays
 
     @property
     def xnor_lanes(self) -> int:
@@ -362,6 +373,9 @@ class Unit(Node):
 @dataclass(frozen=True)
 class Queue(Node):
     """``depth`` blocks of ``count`` words, each reserved beforehand; None in a draft."""
+
+    # Whether its slots make words wait; else it has slots for all that can come, and more.
+    is_timed: ClassVar[bool] = True
 
     count: int
     depth: int | None
@@ -437,6 +451,8 @@ class Voter(Node):
 class TotalsQueue(Queue):
     """Totals of answers that wait for the port."""
 
+    is_timed = False
+
     @property
     def sources(self) -> tuple[str, ...]:
         return ("totals",)
@@ -459,6 +475,8 @@ class AnswerPort(Node):
     reject: int | None
     word_bits: int
     heads: int
+
+    frames = 1
 
     @property
     def ports(self) -> tuple[Stream, ...]:

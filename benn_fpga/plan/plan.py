@@ -243,6 +243,11 @@ class _Drafter:
         weights = stage.layer.weights(stage, self._rounds)
         return self._folding.relays if weights is not None and weights.is_block else 0
 
+    def _adder_levels(self, stage: Stage) -> int:
+        """Levels of adders from one register to the next, of weights that are not constants."""
+        weights = stage.layer.weights(stage, self._rounds)
+        return self._folding.adder_levels if weights is not None and weights.words > 1 else 1
+
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""
         for node_kind in stage.front:
@@ -260,7 +265,7 @@ class _Drafter:
         marks = stage.layer.marks
         shares = stage.layer.shares_inputs
         return replace(given, marks=marks, partials=given.partials if marks is Marks.TILE else 1,
-                       ways=given.ways if shares else ways, ahead=given.ahead if shares else 0)
+                       ways=given.ways if shares else ways)
 
     def _layer(self, stage: Stage) -> None:
         """What precedes a unit, the unit, and what leads to its readers."""
@@ -273,8 +278,8 @@ class _Drafter:
         unit = self._add(Unit(
             names.unit(n), (gate.name, *(node.name for node in given[1:])),
             self._read(stage, gate.o, ways), o, stage, self._rounds,
-            tuple(replace(node.o, ways=ways) for node in given[1:]), gate.o.ahead,
-            tuple(self._constants(n)), self._relays(stage)))
+            tuple(replace(node.o, ways=ways) for node in given[1:]),
+            tuple(self._constants(n)), self._relays(stage), self._adder_levels(stage)))
         for reader, port in self._readers[n]:
             target = self._stages[reader]
             queue = self._add(Queue(names.before(names.QUEUE, reader, port), (unit.name,), o, o,

@@ -34,7 +34,7 @@ def shift(module, family):
         if read_by[last["S1"][0]] or read_by[last["COUT"][0]]:
             continue
         slots = [_slot(cell, n) for cell in chain for n in (0, 1)]
-        nothing = {**{port: ["1"] for port in _INPUTS}, "S": [NOTHING]}
+        nothing = {**{port: ["1"] for port in _INPUTS}, "S": last["S1"]}  # which nobody reads
         moved = [(nothing, f"{start:016b}"), *slots[:-1]]
         for n, slot in enumerate(moved):
             _put(chain[n // 2], n % 2, *slot)

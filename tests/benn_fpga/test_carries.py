@@ -64,6 +64,10 @@ def test_bits_move_up(width, start):
         got = sum(values[SUM + n] << n for n in range(width))
         assert got == (a + b + int(start)) % (1 << width)
     assert module["cells"]["layer0.add0"]["connections"]["CIN"] == [NOTHING]
+    driven = [bit for cell in module["cells"].values() for port, (bit,)
+              in cell["connections"].items() if cell["port_directions"][port] == "output"]
+    assert NOTHING not in driven  # Yosys takes no constant there
+    assert len(set(driven)) == len(driven)
 
 
 @pytest.mark.parametrize(("width", "changes"), [

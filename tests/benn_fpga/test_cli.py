@@ -686,7 +686,7 @@ def test_generate_table_and_rate(run):
 
 
 def test_generate_by_file(data, here):
-    fold = {"parallel": 2, "bus": 8, "relays": 1,
+    fold = {"parallel": 2, "bus": 8, "relays": 1, "adder_levels": 2,
             "layers": [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]}
     (here / "fold.json").write_text(json.dumps(fold))
     assert data("generate", "m.benn", "-o", "d", "--fold", "fold.json")["folding"] == fold
@@ -700,12 +700,15 @@ def test_the_command_line_adds_to_a_folding_file(data, here, options, parallel, 
     layers = [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]
     (here / "fold.json").write_text(json.dumps({"layers": layers}))
     found = data("generate", "m.benn", "-o", "d", "--fold", "fold.json", *options)["folding"]
-    assert found == {"parallel": parallel, "bus": bus, "relays": 0, "layers": layers}
+    assert found == {"parallel": parallel, "bus": bus, "relays": 0, "adder_levels": 1,
+                     "layers": layers}
 
 
-@pytest.mark.parametrize(("device", "relays"), [("ecp5-85k", 1), ("ice40-up5k", 0)])
-def test_a_large_device_gets_relays(data, device, relays):
-    assert data("generate", "m.benn", "-o", "d", "--device", device)["folding"]["relays"] == relays
+@pytest.mark.parametrize(("device", "relays", "adder_levels"),
+                         [("ecp5-85k", 1, 1), ("ecp5-12k", 0, 1), ("ice40-up5k", 0, 2)])
+def test_a_device_chooses_where_registers_are(data, device, relays, adder_levels):
+    folding = data("generate", "m.benn", "-o", "d", "--device", device)["folding"]
+    assert (folding["relays"], folding["adder_levels"]) == (relays, adder_levels)
 
 
 def test_a_manifest_is_a_folding_file(data):

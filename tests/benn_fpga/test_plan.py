@@ -104,10 +104,12 @@ def test_a_strange_node_is_not_passed_over(name):
         gc.collect()
 
 
-def test_a_strange_front_is_not_passed_over():
+@pytest.mark.parametrize("front", [(nodes.Front,), (nodes.LineBuffer, nodes.SlidingWindow)])
+def test_a_strange_front_is_not_passed_over(front):
     class Layer(Conv):
         def front(self, fold):
-            return (nodes.Tiles, nodes.Front)
+            return front
 
-    with pytest.raises(TypeError, match=r"^Front before layer 4 has no process$"):
+    kinds = ", ".join(node_kind.__name__ for node_kind in front)
+    with pytest.raises(TypeError, match=f"^{kinds} before layer 4 has no process$"):
         alone(Stage(4, Layer((3, 3, 1), (1, 1), outputs=2), Fold(1, 1)))

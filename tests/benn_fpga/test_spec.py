@@ -206,6 +206,8 @@ def test_digest_sees_every_part():
     ("`bus` must be a multiple of 8, not 12", lambda: Folding((Fold(1, 1),), 1, 12)),
     ("Relays must be a whole number from 0 to 4, not 5",
      lambda: Folding((Fold(1, 1),), 1, 8, relays=5)),
+    ("Adder levels must be a whole number from 1 to 2, not 3",
+     lambda: Folding((Fold(1, 1),), 1, 8, adder_levels=3)),
 ])
 def test_wrong_folding(message, make):
     refuses(message, make)
@@ -226,7 +228,7 @@ def test_folding_that_does_not_divide(message, folding):
 
 
 def test_folding_survives_json():
-    folding = Folding((Fold(2, 4), Fold(1, 3)), 2, 32, relays=1)
+    folding = Folding((Fold(2, 4), Fold(1, 3)), 2, 32, relays=1, adder_levels=2)
     assert Folding.from_json(folding.describe()) == folding
 
 
@@ -235,7 +237,8 @@ def test_folding_survives_json():
      '[{"pe": 8, "simd": 16}, ...]}', []),
     ('Folding must be a JSON object like {"parallel": 2, "bus": 64, "layers": '
      '[{"pe": 8, "simd": 16}, ...]}', {"parallel": 2}),
-    ("Folding has unknown key 'pe'; known: parallel, bus, relays, layers", {"layers": [], "pe": 1}),
+    ("Folding has unknown key 'pe'; known: parallel, bus, relays, "
+     "adder_levels, layers", {"layers": [], "pe": 1}),
     ('Folding of layer 0 must be like {"pe": 8, "simd": 16}, not {\'pe\': 8}',
      {"layers": [{"pe": 8}]}),
     ("Folding of layer 0: PE must be a whole number from 1 to 16777216, not '8'",

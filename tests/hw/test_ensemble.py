@@ -117,6 +117,14 @@ def test_timing_of_weights_that_are_far():
     check_timing(model, folding)
 
 
+@pytest.mark.parametrize("name", ["folded", "registers"])
+def test_timing_with_fewer_registers(name):
+    model, folding = designs.case(name)
+    folding = replace(folding, adder_levels=2)
+    assert 2 in [unit.adder_levels for unit in plan(model, folding).units]
+    check_timing(model, folding)
+
+
 @pytest.mark.parametrize(("idle", "stall"), [(0, 3), (3, 0)])
 @pytest.mark.parametrize("name", ["direct", *draw.STRAIGHT])
 def test_a_first_layer_behind_the_width_converter(name, idle, stall):

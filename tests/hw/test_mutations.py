@@ -81,8 +81,8 @@ FAULTS = {
         "test_window.py::test_geometry[same-0-0]", "benn_fpga.hw.window",
         '("inside", word.inside, 2)', '("inside", word.inside, 3)'),
     "words offered ahead to a unit that does not know of it": (
-        "test_ensemble.py::test_pool_of_windows_that_overlap[1]", "benn_fpga.hw.assembly",
-        "late = given.ahead - wanted.ahead if", "late = 0 if"),
+        "test_ensemble.py::test_pool_of_windows_that_overlap[1]", "benn_fpga.hw.pool",
+        "delay(m, i.valid, ahead,", "delay(m, i.valid, 0,"),
     "thresholds left over from before a reset": (
         "test_encoder.py::test_reset_in_a_frame", "benn_fpga.hw.encoder",
         "return now.word_select, primed", "return now.word_select, C(1)"),

@@ -57,12 +57,14 @@ def outputs_of(beats, model, width, shape):
     return out.reshape(shape[0], shape[1] * shape[4], -1)
 
 
-def rtl_unit(model, fold, frames, *, engines=1, shared=True, ahead=0, relays=0, **waits):
+def rtl_unit(model, fold, frames, *, engines=1, shared=True, ahead=0, relays=0,
+             adder_levels=1, **waits):
     """Outputs of layer 0 of every member, and the cycles in which they came.
 
     Frames are (frames, inputs), or (frames, engines, inputs) of those that are not ``shared``.
     """
-    dut, width = unit(model, fold, engines, shared=shared, ahead=ahead, relays=relays)
+    dut, width = unit(model, fold, engines, shared=shared, ahead=ahead, relays=relays,
+                      adder_levels=adder_levels)
     rounds, nf = len(model.members) // engines, model.layers[0].outputs // fold.pe
     frames = frames[:, None] if shared else frames
     beats, = rtl.stream(dut, [(dut.i, input_words(model, fold, frames, rounds * nf))],
@@ -146,6 +148,19 @@ def test_relays(case, ahead):
     weights = latencies.weights_latency(layer, fold, 2) + relays
     late = max(0, ahead - weights)
     assert cycles[0] == 2 + late + latencies.layer_latency(layer, fold, 2) + relays
+
+
+@pytest.mark.parametrize("simd", [4, 12, 36])
+@pytest.mark.parametrize("case", ["binary", "two bits", "scores"])
+def test_fewer_registers_between_adders(case, simd):
+    q, p, out = CASES[case]
+    rng, fold = np.random.default_rng(simd), Fold(2, simd)
+    model = model_of(Dense(36, 6, q, p, out), rng, members=2)
+    frames = rng.integers(0, 1 << p, (3, 36))
+    got, cycles = rtl_unit(model, fold, frames, adder_levels=2)
+    assert np.array_equal(got, ref_unit(model, frames))
+    latency = latencies.layer_latency(model.layers[0], fold, 2, 2)
+    assert cycles[0] == 36 // simd - 1 + latency
 
 
 @pytest.mark.parametrize("levels", ["always", "never"])

@@ -12,7 +12,7 @@ import rtl
 import tiles
 from benn_fpga import bits, golden
 from benn_fpga.hw.banks import widened
-from benn_fpga.hw.pipeline import counter, delay
+from benn_fpga.hw.pipeline import counter
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.tiles import Tiles
 from benn_fpga.hw.window import LineBuffer
@@ -95,12 +95,12 @@ def random_bank(rng, layer, limit):
     return arrays
 
 
-def sum_pool(layer, lanes, width, banks):
+def sum_pool(layer, lanes, width, banks, ahead=0):
     """The unit for these arrays of members."""
     constants = {name: [bank[name].tolist() for bank in banks] for name in banks[0]}
     output_bits = None if layer.output_bits else sum_bits(layer, width)
     return SumPoolUnit(layer, lanes=lanes, input_bits=width, rounds=len(banks),
-                       output_bits=output_bits, **constants)
+                       output_bits=output_bits, ahead=ahead, **constants)
 
 
 def sum_bits(layer, width):
@@ -174,19 +174,16 @@ def test_engines(make, n, idle):
          rng.integers(0, 1 << width, (4, *layer.shape, 3)))
     expected = np.stack([np.concatenate([golden.compute(layer, banks[e][f % 2], x[f:f + 1, ..., e])
                                          for f in range(4)]) for e in range(3)], axis=-1)
-    latency = unit.latency - unit.ahead
     got = rtl_pool(dut, widened(layer, 3), x.reshape(4, *layer.shape[:2], -1), unit.i.lanes * 3,
-                   (width, unit.o.element_bits), latency, idle=idle)
+                   (width, unit.o.element_bits), unit.latency, idle=idle)
     assert np.array_equal(got, expected.reshape(got.shape))
 
 
 class Behind(wiring.Component):
-    """A pool behind a line buffer, or behind tiles, whose words are there ``ahead`` cycles after
-    they are taken; one is taken every so many cycles."""
+    """A pool behind a line buffer, or behind tiles; a word is taken every so many cycles."""
 
-    def __init__(self, buffer, pool, *, ahead, every):
-        self._buffer, self._pool = buffer, pool
-        self._ahead, self._every = ahead, every
+    def __init__(self, buffer, pool, *, every):
+        self._buffer, self._pool, self._every = buffer, pool, every
         super().__init__({"i": buffer.signature.members["i"], "o": pool.signature.members["o"]})
 
     def elaborate(self, platform):
@@ -195,10 +192,9 @@ class Behind(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), buffer.i)
         wiring.connect(m, pool.o, wiring.flipped(self.o))
         _, open_ = counter(m, self._every, en=C(1), name="cycle")
-        passed = buffer.o.valid & buffer.o.ready
         m.d.comb += [
             buffer.o.ready.eq(open_),
-            pool.i.valid.eq(delay(m, passed, self._ahead, name="passed", init=0)[-1]),
+            pool.i.valid.eq(buffer.o.valid & buffer.o.ready),
             pool.i.payload.eq(buffer.o.payload),
         ]
         return m
@@ -213,15 +209,16 @@ def test_behind_what_cuts_windows(kind, window, every):
     rng = np.random.default_rng(0)
     if kind == "max":
         layer, bank, width = MaxPool(*window, code_bits=2), {}, 2
-        x, pool = rng.integers(0, 4, (2, *layer.shape)), MaxPoolUnit(layer, lanes=2)
+        x = rng.integers(0, 4, (2, *layer.shape))
     else:
         layer, width = SumPool(*window, output_bits=2, relu=kind == "relu"), 4
         bank, x = random_bank(rng, layer, 8), integers(rng, 4, (2, *layer.shape))
-        pool = sum_pool(layer, 2, 4, [bank])
-    words = layer.channels // 2
+    ahead, words = 0 if layer.is_tiled else window_ahead(layer), layer.channels // 2
+    pool = MaxPoolUnit(layer, lanes=2, ahead=ahead) if kind == "max" else \
+        sum_pool(layer, 2, 4, [bank], ahead=ahead)
     dut = Behind(Tiles(layer, lanes=2, element_bits=width) if layer.is_tiled else
                  LineBuffer(layer, lanes=2, element_bits=width, replays=words, groups=words), pool,
-                 ahead=0 if layer.is_tiled else window_ahead(layer), every=every)
+                 every=every)
     expected = bits.stream_words(golden.compute(layer, bank, x).reshape(-1, 2), 2)
     beats, = rtl.stream(dut, [(dut.i, bits.stream_words(x.reshape(-1, 2), width))],
                         [(dut.o, len(expected))])

@@ -26,14 +26,21 @@ def rtl_pipeline(dut, inputs, latency):
     return got[latency - 1:-1] if latency > 1 else got[:-1]
 
 
+@pytest.mark.parametrize("adder_levels", [1, 2])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 18, 19, 25, 38, 64, 100, 193])
-def test_popcount(width):
+def test_popcount(width, adder_levels):
     rng = random.Random(width)
     words = [0, (1 << width) - 1, *(rng.getrandbits(width) for _ in range(20))]
-    dut = ProcessingElement(simd=width, weight_bits=1, input_bits=1)
+    dut = ProcessingElement(simd=width, weight_bits=1, input_bits=1, adder_levels=adder_levels)
     got = rtl_pipeline(dut, [{"w": (1 << width) - 1, "x": w} for w in words],
-                       latency.popcount_latency(width))
+                       latency.popcount_latency(width, adder_levels))
     assert got == [w.bit_count() for w in words]
+
+
+@pytest.mark.parametrize(("width", "adder_levels", "registers"), [
+    (3, 2, 1), (9, 1, 2), (9, 2, 2), (18, 2, 2), (64, 1, 5), (64, 2, 3), (100, 2, 4)])
+def test_where_registers_are(width, adder_levels, registers):
+    assert latency.popcount_latency(width, adder_levels) == registers
 
 
 def ref_pe(w, x, simd, q, p):

@@ -65,13 +65,15 @@ def make(directory, model, folding):
 
 def planned_unit(made, n, *, engines, rounds):
     """Layer ``n`` of a design, its network drawn anew for so many engines and rounds: the unit of
-    the plan, its component, and per engine and round what the layer stores."""
+    the plan, its component, and per engine and round what the layer stores. Words are there when
+    they are offered."""
     network, folding = made
     model = draw.random_ensemble(np.random.default_rng(n), network.encoder, network.layers,
                                  members=engines * rounds, vote=network.vote)
     folding = dataclasses.replace(folding, parallel=engines)
     contents = [Contents(model, folding, engine) for engine in range(engines)]
     unit = plan(model, folding).units[n]
+    unit = dataclasses.replace(unit, i=dataclasses.replace(unit.i, ahead=0))
     return unit, component(unit, contents), [[member.layers[n] for member in each.members]
                                              for each in contents]
 
