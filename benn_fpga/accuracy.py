@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, plural
 
 __all__ = ["CONFIDENCE", "Answered", "ClassAccuracy", "Rejection", "by_class", "by_margin",
-           "check_rate", "confusion", "interval", "plural", "rejection", "within_noise"]
+           "check_rate", "confusion", "interval", "rejection", "within_noise"]
 
 CONFIDENCE = 0.95
 POINTS = 101  # of a curve, at most
@@ -175,10 +175,6 @@ class Rejection:
         return told and cls(**{**told, "wanted": float(told["wanted"])})
 
 
-def plural(frames: int) -> str:
-    return "frame" if frames == 1 else "frames"
-
-
 def check_rate(wanted: float) -> None:
     """Raise unless ``wanted`` can be an error rate to reject by."""
     if not 0 < wanted < 1:
@@ -192,8 +188,8 @@ def rejection(margins: np.ndarray, right: np.ndarray, wanted: float) -> Rejectio
     """
     check_rate(wanted)
     frames = len(margins)
-    found = [Rejection(wanted, point.margin, frames, point.answered, point.wrong)
-             for point in by_margin(margins, right, None) if point.margin]
-    found = found or [Rejection(wanted, 1, frames, 0, 0)]
-    return next((each for each in found if each.is_met),
-                min(found, key=lambda each: each.vouched))
+    candidates = [Rejection(wanted, point.margin, frames, point.answered, point.wrong)
+                  for point in by_margin(margins, right, None) if point.margin]
+    candidates = candidates or [Rejection(wanted, 1, frames, 0, 0)]
+    return next((each for each in candidates if each.is_met),
+                min(candidates, key=lambda each: each.vouched))

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benn_fpga import golden
-from benn_fpga.accuracy import interval, plural, within_noise
+from benn_fpga.accuracy import interval, within_noise
+from benn_fpga.errors import plural
 from benn_fpga.spec import Ensemble
 
 __all__ = ["Advice", "Analysis", "advise", "analyse", "curve", "right_by_any",
@@ -16,10 +17,6 @@ __all__ = ["Advice", "Analysis", "advise", "analyse", "curve", "right_by_any",
 FEW = 100  # frames; with fewer, one standard error is 2 points or more of an accuracy of 95 %
 ORDERS = 50  # in which interchangeable members vote
 INTERCHANGEABLE = ("independent", "bagging", "average")  # ensembles, if no member starts as another
-
-
-def _count(members: int) -> str:
-    return "1 member" if members == 1 else f"{members} members"
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ class Advice:
     def __str__(self) -> str:
         if self.little and len(self.curve) > 1:
             return f"not known: {self.little}"
-        chosen = f"{_count(self.chosen)}: {100 * self.curve[self.chosen - 1]:.2f} %"
+        chosen = (f"{self.chosen} {plural(self.chosen, 'member')}: "
+                  f"{100 * self.curve[self.chosen - 1]:.2f} %")
         if self.is_within_noise:
             return (f"{chosen}, within noise of the {100 * self.curve[self.best - 1]:.2f} % of "
                     f"{self.best}")

@@ -17,7 +17,7 @@ import numpy as np
 from benn_fpga import accuracy, devices, golden, modelfile
 from benn_fpga.checks import one_of
 from benn_fpga.conversion import to_raw
-from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
+from benn_fpga.errors import BennError, Interrupted, MissingExtra, plural, warn
 from benn_fpga.layers import weight_bits
 from benn_fpga.output import check_apart, check_file
 from benn_fpga.plan import bench, header
@@ -97,7 +97,7 @@ def _frames(model: Ensemble, dataset: str | Path, split: str, limit: int | None,
 def _note_fewer(what: str, frames: int, wanted: int | None) -> None:
     """Warn if there are fewer ``frames`` than were asked for."""
     if wanted is not None and frames < wanted:
-        warn(f"{what} {accuracy.plural(frames)}, not {wanted}: all of them are used")
+        warn(f"{what} {plural(frames)}, not {wanted}: all of them are used")
 
 
 def _labelled(model: Ensemble, dataset: str | Path, split: str, limit: int | None,

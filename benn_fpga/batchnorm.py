@@ -10,10 +10,12 @@ its output code is the number of bounds that ``y`` reaches; :func:`bounds` lists
 In integers that is the number of thresholds that ``s``, or ``S``, reaches.
 """
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
+import numpy.typing as npt
 
 from benn_fpga.errors import BennError
 
@@ -24,26 +26,28 @@ _EXHAUST = 1 << 27  # comparisons up to which every sum is tried
 _FEW = 8  # thresholds up to which trying each is faster than a search
 
 
-def bounds(levels):
+def bounds(levels: int) -> tuple[int, ...]:
     """The values of ``y`` between neighbouring output values: 0 for one bit, -2, 0, 2 for two."""
     return tuple(2 * k - (levels - 1) for k in range(levels))
 
 
-def _fractions(*constants):
+def _fractions(*constants: np.ndarray) -> Iterator[tuple[Fraction, ...]]:
     """Per channel, its constants as exact numbers."""
     return zip(*([Fraction(float(c)) for c in array] for array in constants), strict=True)
 
 
-def _clip(t, limit):
+def _clip(t: int, limit: int) -> int:
     return min(max(t, -limit), limit + 1)
 
 
-def _reached(always, limit):
+def _reached(always: bool, limit: int) -> int:
     """The threshold that every sum reaches, or none."""
     return -limit if always else limit + 1
 
 
-def absorb(limit, levels, mean, scale, beta, alpha=None, bias=None):
+def absorb(limit: int, levels: int, mean: np.ndarray, scale: np.ndarray, beta: np.ndarray,
+           alpha: np.ndarray | None = None, bias: np.ndarray | None = None,
+           ) -> tuple[np.ndarray, np.ndarray]:
     """Thresholds int32 (channels, levels) on sums in ±limit, and which channels are flipped.
 
     A channel with negative scale is computed with complemented weights, whose sum is ``-s``, so
@@ -61,13 +65,15 @@ def absorb(limit, levels, mean, scale, beta, alpha=None, bias=None):
                     crossing = m + (bound - b) / g
                     thresholds[n, k] = _clip(ceil(crossing if g > 0 else -crossing), limit)
         return thresholds, flip
+    assert bias is not None  # it comes with alpha
     for n, (m, g, b, a, c) in enumerate(_fractions(mean, scale, beta, alpha, bias)):
         for k, bound in enumerate(bounds(levels)):
             thresholds[n, k] = _through_relu(limit, bound, m, g, b, a, c)
     return thresholds, flip
 
 
-def _through_relu(limit, bound, m, g, b, a, c):
+def _through_relu(limit: int, bound: int, m: Fraction, g: Fraction, b: Fraction, a: Fraction,
+                  c: Fraction) -> int:
     _check_signs(g, a)
     if g == 0:
         return _reached(b >= bound, limit)
@@ -79,13 +85,15 @@ def _through_relu(limit, bound, m, g, b, a, c):
     return _clip(ceil((crossing - c) / a), limit)
 
 
-def _check_signs(g, a):
+def _check_signs(g: Fraction, a: Fraction) -> None:
     if g < 0 or a < 0:
         raise BennError(f"Gain and scale must not be negative behind a ReLU, not "
                         f"{float(g)} and {float(a)}")
 
 
-def absorb_pool(limit, levels, taps, mean, scale, beta, alpha, bias):
+def absorb_pool(limit: int, levels: int, taps: int, mean: np.ndarray, scale: np.ndarray,
+                beta: np.ndarray, alpha: np.ndarray, bias: np.ndarray,
+                ) -> tuple[np.ndarray, np.ndarray]:
     """Thresholds int32 (channels, taps + 1, levels) on ``S``, by m, and ``active`` (channels,).
 
     ``limit`` is that of one tap.
@@ -107,7 +115,8 @@ def absorb_pool(limit, levels, taps, mean, scale, beta, alpha, bias):
     return thresholds, active
 
 
-def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
+def prove(limit: int, thresholds: np.ndarray, activation: Callable[[np.ndarray], npt.ArrayLike], *,
+          flip: bool | np.ndarray = False, step: int = 2, where: str = "layer") -> int:
     """Compare thresholds (channels, levels) with ``activation`` on every sum that can occur.
 
     ``activation(s)`` is the trained layer: for sums int64 (values, 1) it returns the codes
@@ -130,7 +139,7 @@ def prove(limit, thresholds, activation, *, flip=False, step=2, where="layer"):
     return made
 
 
-def _codes(thresholds, sums):
+def _codes(thresholds: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """How many of its channel's thresholds each of ``sums`` (values, channels) reaches."""
     if thresholds.shape[1] > _FEW:
         return np.stack([np.searchsorted(t, s, side="right")
@@ -141,7 +150,8 @@ def _codes(thresholds, sums):
     return codes
 
 
-def _sums(limit, thresholds, flip, step):
+def _sums(limit: int, thresholds: np.ndarray, flip: bool | np.ndarray, step: int,
+          ) -> Iterator[np.ndarray]:
     """The sums to try, some at a time, int64 (values, 1)."""
     rows = max(1, _CELLS // len(thresholds))
     count = 2 * limit // step + 1

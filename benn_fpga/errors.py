@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra", "about",
+__all__ = ["BennError", "BennWarning", "Interrupted", "Mismatch", "MissingExtra", "about", "plural",
            "warn"]
 
 
@@ -57,3 +57,8 @@ def about(name: str | Path) -> Iterator[None]:
         yield
     except BennError as error:
         raise BennError(f"{name}: {error}") from None
+
+
+def plural(count: int, noun: str = "frame") -> str:
+    """``noun``, with an s unless there is one of it."""
+    return noun if count == 1 else f"{noun}s"

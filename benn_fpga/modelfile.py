@@ -9,14 +9,16 @@ array is made. A file has the lowest version that can say what is in it.
 import json
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from benn_fpga import layers as kinds
 from benn_fpga.errors import BennError
+from benn_fpga.layers import Layer, from_json
 from benn_fpga.output import write_atomically
 from benn_fpga.presets import FLOAT_SCALES
 from benn_fpga.raw import Inputs
@@ -63,15 +65,24 @@ def load(path: str | Path) -> Ensemble:
     if len(prefix) < 8 or int.from_bytes(prefix, "little") > _MAX_HEADER:
         raise BennError(f"{path} is not a .benn model file")
     try:
-        with safe_open(path, framework="np") as file:
-            return _read(file)
+        with safe_open(path, framework="np") as tensors:
+            return _read(tensors)
     except (SafetensorError, OSError) as error:
         raise BennError(f"{path} is truncated or not a .benn model file ({error})") from None
     except BennError as error:
         raise BennError(f"{path}: {error}") from None
 
 
-def _read(file):
+class _Tensors(Protocol):
+    """What is used of an open safetensors file, which has no types of its own."""
+
+    def metadata(self) -> dict[str, str] | None: ...
+    def keys(self) -> list[str]: ...
+    def get_slice(self, name: str) -> Any: ...
+    def get_tensor(self, name: str) -> np.ndarray: ...
+
+
+def _read(file: _Tensors) -> Ensemble:
     header = _header(file.metadata())
     encoder = header["encoder"]
     levels = _shape(file, "encoder.thresholds", np.int32, (None, None))
@@ -117,7 +128,7 @@ def _read(file):
     return model
 
 
-def _header(metadata):
+def _header(metadata: dict[str, str] | None) -> dict[str, Any]:
     try:
         header = json.loads((metadata or {})["benn"], parse_constant=_refuse,
                             parse_float=_finite)
@@ -133,10 +144,10 @@ def _header(metadata):
             ("older", "train the model again")
         raise BennError(f"format version {version} is {what} than this program reads "
                         f"({_OLDEST} to {VERSION}); {do}")
-    kinds = {"format": str, "version": int, "digest": str, "encoder": dict, "layers": list,
+    types = {"format": str, "version": int, "digest": str, "encoder": dict, "layers": list,
              "members": int, "vote": str, "provenance": dict}
-    for key, kind in kinds.items():
-        if type(header.get(key)) is not kind:
+    for key, wanted in types.items():
+        if type(header.get(key)) is not wanted:
             raise BennError(f"header key {key!r} is missing or of the wrong type")
     new = _NEW & set(header) if version > _OLDEST else set()
     if version > _OLDEST and not new:
@@ -145,7 +156,7 @@ def _header(metadata):
     if type(header.get("inputs", {})) is not dict:
         raise BennError("header key 'inputs' is of the wrong type")
     for where, got, known in (
-            ("header", header, {*kinds, *new}),
+            ("header", header, {*types, *new}),
             ("encoder", header["encoder"], {"kind", "shape", "bits", "dropped"}),
             ("inputs", header.get("inputs", {}), {"scale", "class_names", "feature_names"})):
         if set(got) - known:
@@ -154,51 +165,53 @@ def _header(metadata):
     return header
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(text):
+def _finite(text: str) -> float:
     """JSON has no infinity, but 1e999 is read as one."""
     return float(text) if math.isfinite(float(text)) else _refuse(text)
 
 
-def _layer(n, item):
+def _layer(n: int, item: dict[str, Any]) -> Layer:
     try:
-        return kinds.from_json(item)
+        return from_json(item)
     except BennError as error:
         raise BennError(f"layer {n}: {error}; the file is damaged") from None
 
 
-def _inputs(told, bounds):
+def _inputs(told: dict[str, Any], bounds: np.ndarray | None) -> Inputs:
     """The :class:`Inputs` of a header's ``told``, and of the bit patterns of its ranges."""
     if not told:
         return Inputs()
-    names = [told.get(key) for key in ("class_names", "feature_names")]
-    if not all(isinstance(each, list) for each in names):
+    classes, features = told.get("class_names"), told.get("feature_names")
+    if not isinstance(classes, list) or not isinstance(features, list):
         raise BennError("inputs have names of the wrong type; the file is damaged")
-    ranges = [] if bounds is None else [np.ascontiguousarray(row).view(np.float64)
-                                        for row in bounds]
-    return Inputs(told.get("scale"), *(ranges or [np.empty(0)] * 2), *map(tuple, names))
+    low, high = [np.empty(0)] * 2 if bounds is None else [
+        np.ascontiguousarray(row).view(np.float64) for row in bounds]
+    scale: Any = told.get("scale")  # which Inputs checks
+    return Inputs(scale, low, high, tuple(classes), tuple(features))
 
 
-def _list(obj, key, kind):
+def _list(obj: dict[str, Any], key: str, item_type: type) -> list[Any]:
     items = obj.get(key)
     if not isinstance(items, list) or not 1 <= len(items) <= MAX_LAYERS:
         raise BennError(f"header key {key!r} must be a list of 1 to {MAX_LAYERS} items")
-    if not all(type(item) is kind for item in items):
+    if not all(type(item) is item_type for item in items):
         raise BennError(f"header key {key!r} has an item of the wrong type")
     return items
 
 
-def _product(sizes):
+def _product(sizes: Iterable[int]) -> int:
     product = 1
     for size in sizes:
         product *= max(size, 0)
     return product
 
 
-def _shape(file, name, dtype, shape):
+def _shape(file: _Tensors, name: str, dtype: type[np.generic], shape: tuple[int | None, ...],
+           ) -> tuple[int, ...]:
     try:
         tensor = file.get_slice(name)
     except SafetensorError:

@@ -146,7 +146,7 @@ _ALEX = ((_MAX, 3, 2, 0), (_CONV, 256, 5, 1, 2), (_MAX, 3, 2, 0), (_CONV, 384, 3
 _LARGE = 48  # rows from which an image counts as large: the first layers then have a stride
 
 
-def _plan(name, rows):
+def _hidden(name, rows):
     """Hidden layers of ``name``, and whether its head adds up over the image."""
     if name == "nin":
         return _NIN, True
@@ -196,9 +196,9 @@ def build(name, encoder, classes, kind=Kind("ab"), *, width=1.0, recipe="hw"):  
         pooled = False
     else:
         rows = encoder.output_shape[0] if len(encoder.output_shape) == 3 else 1
-        plan, pooled = _plan(name, rows)
-        for n, item in enumerate(plan):
-            chain.hidden(item, plan[n + 1:], recipe == "paper")
+        hidden, pooled = _hidden(name, rows)
+        for n, item in enumerate(hidden):
+            chain.hidden(item, hidden[n + 1:], recipe == "paper")
     chain.head(classes, pooled)
     return tuple(chain.layers)
 

@@ -125,7 +125,7 @@ class Inputs:
         """Raise unless this fits frames of ``shape`` and so many classes."""
         if self.has_range:
             scale_for(shape, self.scale)
-            _, size = self.places(shape)
+            _, size = self.range_index(shape)
             if len(self.low) != size:
                 raise BennError(f"Ranges by {self.scale} of inputs {shape} must be {size}, not "
                                 f"{len(self.low)}")
@@ -135,16 +135,16 @@ class Inputs:
                 raise BennError(f"There must be {size} {noun} names, one for each, "
                                 f"not {len(names)}")
 
-    def places(self, shape: tuple[int, ...]) -> tuple[int, int]:
+    def range_index(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """(stride, n) of frames of ``shape``: value k of one has range ``k // stride % n`` of n."""
         axis = _AXES[len(shape)][self.scale]
         return (1, 1) if axis is None else (math.prod(shape[axis + 1:]), shape[axis])
 
     def bounds(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """``low`` and ``high`` of each value of a frame of ``shape``."""
-        stride, n = self.places(shape)
-        place = (np.arange(math.prod(shape)) // stride % n).reshape(shape)
-        return self.low[place], self.high[place]
+        stride, n = self.range_index(shape)
+        index = (np.arange(math.prod(shape)) // stride % n).reshape(shape)
+        return self.low[index], self.high[index]
 
     def share_by_range(self, mask: np.ndarray) -> np.ndarray:
         """(n,) share of a mask (frames, *shape) that is set, for each of the n ranges."""

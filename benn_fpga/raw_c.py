@@ -40,7 +40,7 @@ def c_text(inputs: Inputs, shape: tuple[int, ...]) -> str:
         f"/* Floats become bytes by the range of the training data, {_words(inputs)}. */",
         _table("benn_low", inputs.low.tolist()),
         _table("benn_high", inputs.high.tolist()),
-        "", _FUNCTION.format(range="n / {} % {}".format(*inputs.places(shape)))])
+        "", _FUNCTION.format(range="n / {} % {}".format(*inputs.range_index(shape)))])
 
 
 def _words(inputs: Inputs) -> str:

@@ -4,11 +4,16 @@ The command line takes the names of its options from here, so nothing slow is im
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from benn_fpga import presets
 from benn_fpga.errors import BennError
 from benn_fpga.presets import BOOSTS, ENSEMBLES, FLOATS, MEMBERS, REWEIGHTS, RIVALS, SCHEDULES
+
+if TYPE_CHECKING:
+    from benn_fpga.nets import Kind
 
 __all__ = ["FLOAT_LR", "OPTIONS", "Settings"]
 
@@ -71,7 +76,7 @@ class Settings:
     threads: int = 1
 
     @classmethod
-    def of(cls, **options):
+    def of(cls, **options: Any) -> Self:
         """The settings with these fields; raise if there is one that is not known."""
         for name in options:
             if name not in OPTIONS:
@@ -80,7 +85,7 @@ class Settings:
         return cls(**options)
 
     @classmethod
-    def read(cls, provenance):
+    def read(cls, provenance: Mapping[str, Any]) -> Self:
         """The settings that :meth:`describe` put into the ``provenance`` of a model."""
         told = {name: provenance[name] for name in OPTIONS if name in provenance}
         try:
@@ -92,7 +97,7 @@ class Settings:
             raise BennError("the model does not say how it was trained; use one that "
                             "`benn-fpga train` wrote") from None
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         """As in a model file, which has no floats; what is not in use is left out."""
         told = {**vars(self), "width": str(self.width), "lr": str(self.lr),
                 "distill_epochs": self.distill, "distill": None,
@@ -100,12 +105,12 @@ class Settings:
                 "together": "yes" if self.together else "no"}
         return {key: value for key, value in told.items() if value is not None}
 
-    def network_kind(self):
+    def network_kind(self) -> "Kind":
         """The :class:`~benn_fpga.nets.Kind` of the network."""
         from benn_fpga import nets  # loads NumPy, which --help does without
         return nets.kind(self.kind, bits=self.bits, wbits=self.wbits, abits=self.abits)
 
-    def resolve(self, dataset):
+    def resolve(self, dataset: Any) -> Self:
         """These settings as ``dataset`` is trained with; raise if they contradict each other.
 
         Only ``together`` may still be None: it depends on the layers.
@@ -134,57 +139,58 @@ class Settings:
         resolved._check_numbers()
         return resolved
 
-    def _check_names(self):
+    def _check_names(self) -> None:
         from benn_fpga.checks import one_of  # loads NumPy
         from benn_fpga.spec import VOTES
         ensemble, kind = self.ensemble, self.kind
-        one_of("Ensemble", ensemble, ENSEMBLES)
-        one_of("Schedule", self.schedule, SCHEDULES)
-        one_of("Vote", self.vote, VOTES)
+        one_of("`ensemble`", ensemble, ENSEMBLES)
+        one_of("`schedule`", self.schedule, SCHEDULES)
+        one_of("`vote`", self.vote, VOTES)
         if kind in RIVALS and kind not in FLOATS and self.recipe != RIVALS[kind][1]:
-            raise BennError(f"Kind {kind} has recipe {RIVALS[kind][1]}, not {self.recipe}; "
-                            f"for another use kind {RIVALS[kind][0]}")
+            raise BennError(f"`kind` {kind} has `recipe` {RIVALS[kind][1]}, not {self.recipe}; "
+                            f"for another use `kind` {RIVALS[kind][0]}")
         if self.schedule == "seq" and ensemble in ("single", "average"):
-            raise BennError(f"Schedule seq starts each member from the one before it, which "
-                            f"ensemble {ensemble} does not have; use schedule indep")
+            raise BennError(f"`schedule` seq starts each member from the one before it, which "
+                            f"`ensemble` {ensemble} does not have; use `schedule` indep")
         if ensemble in ("logitboost", "average") and self.vote == "hard":
-            raise BennError(f"Ensemble {ensemble} trains members for the sum of their scores, "
-                            f"which a hard vote does not see; use vote soft")
+            raise BennError(f"`ensemble` {ensemble} trains members for the sum of their scores, "
+                            f"which a hard vote does not see; use `vote` soft")
         if self.reweight is not None:
-            one_of("Reweight", self.reweight, REWEIGHTS)
+            one_of("`reweight`", self.reweight, REWEIGHTS)
             if ensemble not in BOOSTS:
-                raise BennError(f"Reweight is for boosting; ensemble {ensemble} does not weigh "
+                raise BennError(f"`reweight` is for boosting; `ensemble` {ensemble} does not weigh "
                                 f"frames")
             if ensemble == "logitboost" and self.reweight == "sample":
-                raise BennError("Ensemble logitboost has a weight for each class of a frame, so it "
-                                "cannot draw frames by them; use reweight loss")
+                raise BennError("`ensemble` logitboost has a weight for each class of a frame, so "
+                                "it cannot draw frames by them; use `reweight` loss")
         if self.distill and ensemble == "logitboost":
-            raise BennError("Ensemble logitboost fits a step of its own, not classes; it cannot "
-                            "distill")
+            raise BennError("`ensemble` logitboost fits a step of its own, not classes; leave "
+                            "out `distill`")
 
-    def _check_numbers(self):
+    def _check_numbers(self) -> None:
         from benn_fpga.spec import MAX_MEMBERS
         if self.ensemble == "single" and self.members != 1:
-            raise BennError(f"Ensemble single has 1 member, not {self.members}")
-        if not 1 <= self.members <= MAX_MEMBERS:
-            raise BennError(f"Members must be 1 to {MAX_MEMBERS}, not {self.members}")
-        for noun, value, least in (("Epochs", self.epochs, 1), ("Threads", self.threads, 1),
-                                   ("Seed", self.seed, 0)):
-            if value < least:
-                raise BennError(f"{noun} must be at least {least}, not {value}")
-        if self.batch < 2:
-            raise BennError(f"Batch must be at least 2, not {self.batch}: "
+            raise BennError(f"`ensemble` single has 1 member, not {self.members}; leave out "
+                            f"`members` or use `ensemble` independent")
+        if self.members is not None and not 1 <= self.members <= MAX_MEMBERS:
+            raise BennError(f"`members` must be 1 to {MAX_MEMBERS}, not {self.members}")
+        for name, value, least in (("epochs", self.epochs, 1), ("threads", self.threads, 1),
+                                   ("seed", self.seed, 0)):
+            if value is not None and value < least:
+                raise BennError(f"`{name}` must be at least {least}, not {value}")
+        if self.batch is not None and self.batch < 2:
+            raise BennError(f"`batch` must be at least 2, not {self.batch}: "
                             f"one frame has no variance to normalise by")
         if self.distill is not None and self.distill < 0:
-            raise BennError(f"Distill must be a number of epochs, not {self.distill}")
-        if not 0 < float(self.lr) < math.inf:
-            raise BennError(f"Learning rate must be a positive number, not {self.lr}")
+            raise BennError(f"`distill` must be a number of epochs, not {self.distill}")
+        if self.lr is not None and not 0 < float(self.lr) < math.inf:
+            raise BennError(f"`lr` must be a positive number, not {self.lr}")
 
 
 OPTIONS = tuple(field.name for field in fields(Settings))
 
 
-def _reweight(ensemble):
+def _reweight(ensemble: str) -> str | None:
     if ensemble not in BOOSTS:
         return None
     return "loss" if ensemble == "logitboost" else "sample"

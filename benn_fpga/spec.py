@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benn_fpga.checks import array, one_of, whole
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, plural
 from benn_fpga.layers import MAX_SIZE, MAX_SUM, Layer, divisors, weight_bits
 from benn_fpga.raw import Inputs
 
@@ -370,10 +370,10 @@ class Folding:
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
         if not isinstance(self.layers, tuple) or not all(isinstance(f, Fold) for f in self.layers):
             raise BennError("Folded layers must be a tuple of Fold")
-        whole("Members in parallel", self.parallel, 1, MAX_MEMBERS)
-        whole("Bus width", self.bus, 8, 1 << 16)
+        whole("`parallel`", self.parallel, 1, MAX_MEMBERS)
+        whole("`bus`", self.bus, 8, 1 << 16)
         if self.bus % 8:
-            raise BennError(f"Bus width must be a multiple of 8, not {self.bus}")
+            raise BennError(f"`bus` must be a multiple of 8, not {self.bus}")
         whole("Relays", self.relays, 0, MAX_RELAYS)
         whole("Adder levels", self.adder_levels, 1, MAX_ADDER_LEVELS)
 
@@ -381,16 +381,16 @@ class Folding:
         """Raise unless this folding fits ``model``; returns itself."""
         if len(self.layers) != len(model.layers):
             kinds = ", ".join(f"{n} {layer.kind}" for n, layer in enumerate(model.layers[:8]))
-            raise BennError(f"Folding has {len(self.layers)} layers, but the model has "
-                            f"{len(model.layers)} ({kinds}{', ...' * (len(model.layers) > 8)}); "
-                            f"give each of them")
+            raise BennError(f"Folding has {len(self.layers)} {plural(len(self.layers), 'layer')}, "
+                            f"but the model has {len(model.layers)} "
+                            f"({kinds}{', ...' * (len(model.layers) > 8)}); give each of them")
         for n, (fold, layer) in enumerate(zip(self.layers, model.layers, strict=True)):
             outputs, inputs = layer.foldable
             where = f"layer {n} ({layer.kind})"
             _divides(f"PE {fold.pe}", fold.pe, *outputs, where)
             _divides(f"SIMD {fold.simd}", fold.simd, *inputs, where, layer.wide_simds)
         members = len(model.members)
-        _divides(f"Parallel {self.parallel}", self.parallel, members, "members")
+        _divides(f"`parallel` {self.parallel}", self.parallel, members, "members")
         return self
 
     def rounds(self, model: Ensemble) -> int:

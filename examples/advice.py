@@ -50,12 +50,12 @@ def rows(name, folder):
     return path
 
 
-def outcome(found, settings, folds):
+def outcome(dataset, settings, folds):
     """What one seed gives: right answers of the first 1, 2, ... members, and how many to take."""
-    model = train(found, settings, progress=False)
-    test = analysis.right_by_first(model, golden.run(model, found.x_test).scores, found.y_test)
+    model = train(dataset, settings, progress=False)
+    test = analysis.right_by_first(model, golden.run(model, dataset.x_test).scores, dataset.y_test)
     held = []
-    for part in data.folds(found, folds) if folds else [found]:
+    for part in data.folds(dataset, folds) if folds else [dataset]:
         model = train(part, settings, progress=False) if folds else model
         scores = golden.run(model, part.x_valid).scores
         right, orders = analysis.right_by_any(model, scores, part.y_valid)
@@ -73,22 +73,22 @@ def outcome(found, settings, folds):
     }
 
 
-def summary(found):
+def summary(outcomes):
     """Rows of a table: on average over the seeds, in percent of the test frames."""
     def accuracy(pick):
-        return [100 * each["test_right"][pick(each) - 1] / each["test_frames"] for each in found]
+        return [100 * each["test_right"][pick(each) - 1] / each["test_frames"] for each in outcomes]
 
-    k, frames, of = len(found[0]["test_right"]), found[0]["test_frames"], len(found)
-    fixed = 1 + int(np.sum([each["test_right"] for each in found], axis=0).argmax())
+    k, frames, of = len(outcomes[0]["test_right"]), outcomes[0]["test_frames"], len(outcomes)
+    fixed = 1 + int(np.sum([each["test_right"] for each in outcomes], axis=0).argmax())
     chosen, best, everyone, steady = (accuracy(pick) for pick in (
         lambda each: each["chosen"], lambda each: each["best_on_test"], lambda _: k,
         lambda _: fixed))
     share = np.mean(everyone) / 100
     return {
-        "validation frames, test frames": f"{found[0]['validation_frames']}, {frames}",
+        "validation frames, test frames": f"{outcomes[0]['validation_frames']}, {frames}",
         "members trained": k,
-        "members advised": spread([each["chosen"] for each in found], 1),
-        "members saved": spread([k - each["chosen"] for each in found], 1),
+        "members advised": spread([each["chosen"] for each in outcomes], 1),
+        "members saved": spread([k - each["chosen"] for each in outcomes], 1),
         "test accuracy, %: of the advised K": spread(chosen),
         "- of all members": spread(everyone),
         "- of the K that is best over all seeds": f"{spread(steady)} (K = {fixed})",
@@ -99,9 +99,9 @@ def summary(found):
         "advised minus best over all seeds": gap(chosen, steady),
         "advised minus best for each seed": gap(chosen, best),
         "seeds within one standard error of all":
-            f"{sum(each['within_noise_of_all'] for each in found)} of {of}",
+            f"{sum(each['within_noise_of_all'] for each in outcomes)} of {of}",
         "seeds within one of the best for each seed":
-            f"{sum(each['within_noise_of_the_best'] for each in found)} of {of}",
+            f"{sum(each['within_noise_of_the_best'] for each in outcomes)} of {of}",
     }
 
 
@@ -117,12 +117,12 @@ def main():
     check_folder(args.folder)
     columns = {}
     for name, options in SETTINGS.items():
-        found = data.load("digits" if name == "digits" else rows(name, args.folder))
+        dataset = data.load("digits" if name == "digits" else rows(name, args.folder))
         outcomes = []
         for seed in range(args.first, args.first + args.seeds):
             path = args.folder / f"{name}-{folds}-{seed}.json"
             if not path.exists():
-                kept = outcome(found, Settings(**options, seed=seed), folds)
+                kept = outcome(dataset, Settings(**options, seed=seed), folds)
                 write_atomically(path, json.dumps({"settings": options, **kept}).encode())
             outcomes.append(json.loads(path.read_text()))
             print(f"advice: {name}, seed {seed}", file=sys.stderr, flush=True)
@@ -133,7 +133,7 @@ def main():
     console.show([console.table(
         f"Advice on K by {by}, {args.seeds} seeds from {args.first} ({told})",
         ("", *(f">{name}" for name in columns)),
-        [(row, *(found[row] for found in columns.values())) for row in columns["digits"]])])
+        [(row, *(column[row] for column in columns.values())) for row in columns["digits"]])])
     return 0
 
 

@@ -30,15 +30,15 @@ def random_model(net, members, shape=(28, 28, 1), encoder="threshold", seed=0):
     for _ in range(members):
         arrays = []
         for layer in layers:
-            found = {key: np.zeros(*array) for key, array in layer.arrays().items()}
-            if "weights" in found:
+            own = {key: np.zeros(*array) for key, array in layer.arrays().items()}
+            if "weights" in own:
                 codes = rng.integers(0, 1 << layer.weight_bits, (layer.outputs, layer.inputs))
-                found["weights"] = bits.planes(codes, layer.weight_bits)
-            for key in {"thresholds", "bias"} & set(found):
+                own["weights"] = bits.planes(codes, layer.weight_bits)
+            for key in {"thresholds", "bias"} & set(own):
                 spread = int(layer.inputs ** 0.5)
-                table = rng.integers(-spread, spread + 1, found[key].shape)
-                found[key] = np.sort(table, axis=-1).astype(found[key].dtype)
-            arrays.append(found)
+                table = rng.integers(-spread, spread + 1, own[key].shape)
+                own[key] = np.sort(table, axis=-1).astype(own[key].dtype)
+            arrays.append(own)
         drawn.append(Member(tuple(arrays)))
     return Ensemble(encoder, layers, tuple(drawn))
 
@@ -68,11 +68,11 @@ TRAINED = {
 def training():
     rows = []
     for label, options in TRAINED.items():
-        found = bench.together(**options)
-        rows += [(label, found["members"], way, f"{seconds:.2f}",
-                  found["faster"].get(way, "1")) for way, seconds in found["seconds"].items()]
+        timed = bench.together(**options)
+        rows += [(label, timed["members"], way, f"{seconds:.2f}",
+                  timed["faster"].get(way, "1")) for way, seconds in timed["seconds"].items()]
     columns = ("net", ">K", "members", ">seconds", ">times faster")
-    return console.table(f"Training, on {found['cores']} cores", columns, rows)
+    return console.table(f"Training, on {timed['cores']} cores", columns, rows)
 
 
 if __name__ == "__main__":

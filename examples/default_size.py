@@ -54,9 +54,9 @@ def drawn(name, x, y):
 
 
 def mnist():
-    found = data.load("mnist", limit=6000)
-    return dataclasses.replace(found, name="mnist.npz", x_test=found.x_test[:3000],
-                               y_test=found.y_test[:3000])
+    dataset = data.load("mnist", limit=6000)
+    return dataclasses.replace(dataset, name="mnist.npz", x_test=dataset.x_test[:3000],
+                               y_test=dataset.y_test[:3000])
 
 
 def widest(dataset, levels, most):
@@ -71,10 +71,10 @@ def main():
         for way, (encoder, most) in WAYS.items():
             levels = int(encoder.partition(":")[2] or 1)
             width = widest(dataset, levels, most)
-            found = learn(dataset, Settings(f"mlp:{width},{width // 2}", encoder=encoder,
-                                            kind="ib" if encoder == "planes" else "ab",
-                                            epochs=EPOCHS), progress=False)
-            right = (found.predict(dataset.x_test) == dataset.y_test).mean()
+            trained = learn(dataset, Settings(f"mlp:{width},{width // 2}", encoder=encoder,
+                                              kind="ib" if encoder == "planes" else "ab",
+                                              epochs=EPOCHS), progress=False)
+            right = (trained.predict(dataset.x_test) == dataset.y_test).mean()
             print(f"{dataset.name} ({math.prod(dataset.shape)} values), {way}: mlp:{width},"
                   f"{width // 2}, {presets.mlp_bits(dataset, width, levels):,} bits, "
                   f"{console.percent(right)}", flush=True)

@@ -60,12 +60,12 @@ def main():
 def floats_alone():
     """Train on floats; how many frames a fresh process, given raw floats and the model, answers
     otherwise than training did."""
-    found = data.load(DATASET)
+    dataset = data.load(DATASET)
     # Each column in a range of its own, as cepstra of sound have; nothing knows these numbers.
     scale, offset = np.geomspace(.01, 100, 8).reshape(8, 1), np.arange(-4, 4.).reshape(8, 1)
-    x = {part: getattr(found, f"x_{part}") * scale + offset for part in ("train", "test")}
-    np.savez(OUT / "floats.npz", x_train=x["train"], y_train=found.y_train, x_test=x["test"],
-             y_test=found.y_test)
+    x = {part: getattr(dataset, f"x_{part}") * scale + offset for part in ("train", "test")}
+    np.savez(OUT / "floats.npz", x_train=x["train"], y_train=dataset.y_train, x_test=x["test"],
+             y_test=dataset.y_test)
     model = benn_fpga.train(OUT / "floats.npz", OUT / "floats.benn", scale="column", members=2,
                             epochs=5, force=True)
     answers = model.answer(data.load(OUT / "floats.npz", scale="column").x_test)

@@ -92,8 +92,8 @@ def run(name, folder):
     """Rows of the two tables, the second None without simulation, and what is wrong."""
     case = CASES[name]
     title = f"{name}: width {case.width:g}, {case.side} x {case.side}, K = {case.members}"
-    found = data(case.side, folder)
-    model = benn_fpga.train(str(found), str(folder / f"{name}.benn"), net=case.net,
+    dataset = data(case.side, folder)
+    model = benn_fpga.train(str(dataset), str(folder / f"{name}.benn"), net=case.net,
                             width=case.width, members=case.members, kind="ib", epochs=1, batch=32,
                             force=True)
     start = time.perf_counter()
@@ -106,7 +106,7 @@ def run(name, folder):
     if case.frames is None:
         return generated, None, None
     start = time.perf_counter()
-    result = benn_fpga.simulate(design, str(found), frames=case.frames, layers=True)
+    result = benn_fpga.simulate(design, str(dataset), frames=case.frames, layers=True)
     return generated, (
         title, result.frames, result.mismatches, f"{result.layers_compared:,}",
         f"{result.predicted_cycles_per_frame:,}", f"{result.cycles_per_frame:,}",

@@ -24,17 +24,17 @@ def table(columns, rows):
     return "\n".join([*lines, *(f"| {' | '.join(map(cell, row))} |" for row in rows)])
 
 
-def section(found, name):
-    settings = "".join(f"; {key} {_words(value)}" for key, value in found.settings.items()
-                       if key != "data_sha256")
+def section(outcome, name):
+    settings = "".join(f"; {key} {_words(value)}" for key, value in outcome.settings.items()
+                       if key not in ("data_sha256", "trainings"))
     return "\n\n".join([
-        f"## {found.title}",
-        f"`{found.command}` ({found.seconds:.0f} s{settings})",
-        table(found.columns, found.rows),
-        f"![{found.title}](results/{name}.svg)",
+        f"## {outcome.title}",
+        f"`{outcome.command}` ({outcome.seconds:.0f} s{settings})",
+        table(outcome.columns, outcome.rows),
+        f"![{outcome.title}](results/{name}.svg)",
         # What a run is to reach is in the table already.
         *(f"* {claim.text}. Paper: {claim.paper}. Here: {claim.ours}. Held: "
-          f"**{report.HELD[claim.held]}**." for claim in found.claims
+          f"**{report.HELD[claim.held]}**." for claim in outcome.claims
           if not name.startswith("runs-")),
     ])
 
@@ -50,34 +50,34 @@ GROUPS = {
 def group(prefix, title):
     """The records of runs whose names start with ``prefix`` as a report, or None without any."""
     names = [name for name in runs.RUNS if name.startswith(f"{prefix}-") and runs.record(name)]
-    found = {name: runs.record(name) for name in names}
-    if not found:
+    kept = {name: runs.record(name) for name in names}
+    if not kept:
         return None
     claims = [Claim(f"{name} reaches {told.goal:.2f} %", told.beside,
-                    f"{100 * found[name]['accuracy']:.2f}",
-                    100 * found[name]["accuracy"] >= told.goal)
+                    f"{100 * kept[name]['accuracy']:.2f}",
+                    100 * kept[name]["accuracy"] >= told.goal)
               for name in names if (told := runs.RUNS[name]).goal is not None]
     return Report(
         name=f"runs-{prefix}", title=title, command=f"python examples/runs.py '{prefix}-*'",
         columns=[*(column.strip(">") for column in runs.COLUMNS), "command"],
-        rows=[[*row, f"`{found[row[0]]['command']}`"] for row in runs.rows(names)],
+        rows=[[*row, f"`{kept[row[0]]['command']}`"] for row in runs.rows(names)],
         claims=claims, axes=VOTES_AXES,
         lines=[Line(name, list(range(1, len(item["curve"]) + 1)),
-                    [100 * share for share in item["curve"]]) for name, item in found.items()],
-        seconds=sum(item["cpu_seconds"] or 0 for item in found.values()))
+                    [100 * share for share in item["curve"]]) for name, item in kept.items()],
+        seconds=sum(item["cpu_seconds"] or 0 for item in kept.values()))
 
 
 def main():
     names = sorted((path.stem for path in RESULTS.glob("*.json")), key=_order)
-    found = {name: report.read(RESULTS / f"{name}.json") for name in names}
-    found |= {f"runs-{prefix}": item for prefix, title in GROUPS.items()
-              if (item := group(prefix, title)) is not None}
+    reports = {name: report.read(RESULTS / f"{name}.json") for name in names}
+    reports |= {f"runs-{prefix}": item for prefix, title in GROUPS.items()
+                if (item := group(prefix, title)) is not None}
     claims = [(claim.text, claim.paper, claim.ours, report.HELD[claim.held],
                f"[{_with(item)}](#{_anchor(item.title)})")
-              for name, item in found.items() if name in names for claim in item.claims]
+              for name, item in reports.items() if name in names for claim in item.claims]
     goals = [(claim.text, claim.paper, claim.ours, report.HELD[claim.held],
               f"[{item.title}](#{_anchor(item.title)})")
-             for name, item in found.items() if name not in names for claim in item.claims]
+             for name, item in reports.items() if name not in names for claim in item.claims]
     page = "\n\n".join([
         "# Results",
         "Written by `python examples/results.py` from the records in [results](results). The "
@@ -93,12 +93,12 @@ def main():
         table(("claim", "paper", "here", "held", "with"), claims),
         "## What longer runs reach",
         table(("run", "beside", "here", "reached", "from"), goals),
-        *(section(item, name) for name, item in found.items()),
+        *(section(item, name) for name, item in reports.items()),
     ]) + "\n"
-    for name, item in found.items():
+    for name, item in reports.items():
         report.draw(item, RESULTS / f"{name}.svg", force=True)
     PAGE.write_text(page)
-    print(f"{PAGE}: {len(found)} tables, {len(claims)} claims, {len(goals)} runs with a goal")
+    print(f"{PAGE}: {len(reports)} tables, {len(claims)} claims, {len(goals)} runs with a goal")
     return 0
 
 
@@ -122,7 +122,8 @@ def _several(value):
 
 def _words(value):
     if isinstance(value, dict):
-        return ", ".join(f"{key} {item}" for key, item in value.items())
+        return ", ".join(f"{key} ({_words(item)})" if isinstance(item, dict) else f"{key} {item}"
+                         for key, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(_short, _several(value)))

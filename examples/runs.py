@@ -3,9 +3,9 @@
     python examples/runs.py            the names, and which have a record
     python examples/runs.py 'mnist-*'  run those that have none of this command
 
-The record has the accuracy of the exported integers on the test part, and the minutes of CPU. The
-models stay in build/runs, and so does the checkpoint of a run that was interrupted: start it again,
-and it goes on.
+The record has the accuracy of the exported integers on the test part, the seconds of CPU, and the
+vector instructions that PyTorch used. The models stay in build/runs, and so does the checkpoint of
+a run that was interrupted: start it again, and it goes on.
 """
 
 import fnmatch
@@ -84,8 +84,8 @@ RUNS = {
 
 def record(name):
     """What :func:`run` kept of ``RUNS[name]``, or None if there is nothing of its command."""
-    found = _read(RECORDS / f"{name}.json")
-    return found if found and found["command"] == text(RUNS[name]) else None
+    kept = _read(RECORDS / f"{name}.json")
+    return kept if kept and kept["command"] == text(RUNS[name]) else None
 
 
 def _read(path):
@@ -127,14 +127,15 @@ def run(name):
     path, trained = str(MODELS / f"{name}.benn"), MODELS / f"{name}.json"
     done = _read(trained)
     if done is None or done["command"] != text(told) or not Path(path).exists():
-        done = {"command": text(told), "cpu_seconds": _train(told, path)}
+        from benn_fpga.sw.train import cpu  # loads PyTorch, which a list of names does without
+        done = {"command": text(told), "cpu_seconds": _train(told, path), "cpu": cpu()}
         write_atomically(trained, json.dumps(done).encode(), force=True)
-    found = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
+    measured = json.loads(benn_fpga("eval", path, told.dataset, "--json", stdout=subprocess.PIPE))
     facts = json.loads(benn_fpga("info", path, "--json", stdout=subprocess.PIPE))
     kept = {
         **done,
         **{key: facts[key] for key in ("members", "weight_bits", "model_sha256", "provenance")},
-        **{key: found[key] for key in ("frames", "accuracy", "member_accuracy", "curve")},
+        **{key: measured[key] for key in ("frames", "accuracy", "member_accuracy", "curve")},
     }
     RECORDS.mkdir(parents=True, exist_ok=True)
     write_atomically(RECORDS / f"{name}.json", json.dumps(kept, indent=1).encode() + b"\n",
@@ -143,14 +144,14 @@ def run(name):
 
 def rows(names):
     for name in names:
-        found, told = record(name), RUNS[name]
+        kept, told = record(name), RUNS[name]
         goal = "" if told.goal is None else f"{told.goal:.2f}"
-        if found is None:
+        if kept is None:
             yield name, "-", "-", "-", "-", goal, told.beside
         else:
-            alone, seconds = found["member_accuracy"], found["cpu_seconds"]
-            yield (name, f"{found['weight_bits'] / 1e6:.3f}",
-                   f"{100 * sum(alone) / len(alone):.2f}", f"{100 * found['accuracy']:.2f}",
+            alone, seconds = kept["member_accuracy"], kept["cpu_seconds"]
+            yield (name, f"{kept['weight_bits'] / 1e6:.3f}",
+                   f"{100 * sum(alone) / len(alone):.2f}", f"{100 * kept['accuracy']:.2f}",
                    "-" if seconds is None else f"{seconds / 60:.0f}", goal, told.beside)
 
 

@@ -42,12 +42,12 @@ def first_difference(model, folding, taps, beats, x, frames):
                 if got != expected:
                     j = next(j for j in range(len(expected)) if got[j] != expected[j])
                     seen = "nothing" if got[j] is None else got[j]
-                    return (f"frame {frame}, member {k}, layer {n}, {_place(layer, j)}: "
+                    return (f"frame {frame}, member {k}, layer {n}, {_neuron(layer, j)}: "
                             f"expected {expected[j]}, got {seen}")
     return None
 
 
-def _place(layer, j):
+def _neuron(layer, j):
     shape = layer.output_shape
     if len(shape) == 1:
         return f"neuron {j}"

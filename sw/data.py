@@ -144,8 +144,9 @@ def part(model, name, split, data_dir=None, show=None):
     split : one of :data:`benn_fpga.presets.SPLITS`
     """
     if name in DATASETS:
-        found = load(name, data_dir, show=show)
-        x, y, sha256 = getattr(found, f"x_{split}"), getattr(found, f"y_{split}"), found.sha256
+        dataset = load(name, data_dir, show=show)
+        x, y = getattr(dataset, f"x_{split}"), getattr(dataset, f"y_{split}")
+        sha256 = dataset.sha256
     else:
         _check_name(name)
         read = _csv_part if _is_csv(name) else _npz_part

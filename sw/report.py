@@ -95,12 +95,12 @@ def read(path):
     """The report in a JSON file."""
     try:
         with open(path) as file:
-            found = json.load(file)
-        if found.pop("format") != FORMAT or found.pop("version") != 1:
+            told = json.load(file)
+        if told.pop("format") != FORMAT or told.pop("version") != 1:
             raise ValueError("of another kind")
-        found["claims"] = [Claim(**item) for item in found["claims"]]
-        found["lines"] = [Line(**item) for item in found["lines"]]
-        return Report(**found)
+        told["claims"] = [Claim(**item) for item in told["claims"]]
+        told["lines"] = [Line(**item) for item in told["lines"]]
+        return Report(**told)
     except OSError as error:
         raise BennError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -133,8 +133,8 @@ def _figure(name, path, force, figsize, **options):
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # of a name; a box is drawn
         figure = Figure(figsize, layout="constrained")
         yield figure, figure.subplots(**options)
-        image, kind = io.BytesIO(), _suffix(path)
-        figure.savefig(image, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        image, suffix = io.BytesIO(), _suffix(path)
+        figure.savefig(image, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
     write_atomically(path, image.getvalue(), force)
 
 
@@ -154,12 +154,16 @@ def _legend(axes):
 
 
 def draw(report, path, force=False):
-    """Plot the lines of a report into an image file; the suffix of ``path`` says which kind."""
+    """Plot the lines of a report into an image file; the suffix of ``path`` says which."""
+    from matplotlib.ticker import LogFormatter
     with _figure(report.name, path, force, figsize=(7, 4.2)) as (_, axes):
         _lines(axes, report.lines)
         axes.set(title=_wrapped(report.title, 70), xlabel=report.axes[0], ylabel=report.axes[1])
         if report.scale == "log":
             axes.set(xscale="log", yscale="log")
+            for axis in (axes.xaxis, axes.yaxis):  # as 0.001: powers of ten are formulas by default
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(LogFormatter())
         elif all(isinstance(x, int) for line in report.lines for x in line.x):
             axes.xaxis.get_major_locator().set_params(integer=True)
 
@@ -183,21 +187,21 @@ def draw_search(trials, front, name, path, force=False):
                  xlabel="weight bits of all members", ylabel="accuracy on validation frames, %")
 
 
-def draw_analysis(found, compared, name, path, force=False, cross_validated=None):
+def draw_analysis(analysis, compared, name, path, force=False, cross_validated=None):
     """Plot an :class:`~benn_fpga.analysis.Analysis`: accuracy by K, what each member adds, and how
     often two of them differ. ``compared`` has the accuracy of other networks by name,
     ``cross_validated`` is the :class:`~benn_fpga.analysis.Advice` of folds."""
     with _figure("analysis", path, force, figsize=(13, 4.6), ncols=3) as (figure, axes):
-        advice = cross_validated or found.advice
+        advice = cross_validated or analysis.advice
         figure.suptitle(_title(name, advice))
-        _draw_members(figure, axes, found, compared, cross_validated)
+        _draw_members(figure, axes, analysis, compared, cross_validated)
 
 
-def draw_evaluation(result, found, name, path, force=False):
-    """Plot an :class:`~benn_fpga.api.Evaluation` and the Analysis ``found`` of the same frames."""
+def draw_evaluation(result, analysis, name, path, force=False):
+    """Plot an :class:`~benn_fpga.api.Evaluation` and the Analysis of the same frames."""
     with _figure("evaluation", path, force, figsize=(13, 9.4), ncols=3, nrows=2) as (figure, axes):
-        figure.suptitle(_title(name, found.advice))
-        _draw_members(figure, axes[0], found, {})
+        figure.suptitle(_title(name, analysis.advice))
+        _draw_members(figure, axes[0], analysis, {})
         _draw_confusion(figure, axes[1, 0], result)
         _draw_classes(axes[1, 1], result)
         _draw_coverage(axes[1, 2], result)
@@ -227,19 +231,19 @@ def _bounds(label, shares, intervals):
     return Line(label, list(range(1, len(shares) + 1)), _percent(shares), error)
 
 
-def _draw_members(figure, axes, found, compared, cross_validated=None):
+def _draw_members(figure, axes, analysis, compared, cross_validated=None):
     """Accuracy by K, what each member adds, and how often two of them differ."""
     votes, gains, pairs = axes
-    k = len(found.curve)
-    lines = [_bounds("vote of the first K, 95 % interval", found.curve, found.intervals),
+    k = len(analysis.curve)
+    lines = [_bounds("vote of the first K, 95 % interval", analysis.curve, analysis.intervals),
              *(Line(label, [1, k], [100 * rival] * 2) for label, rival in compared.items())]
-    advice = cross_validated or found.advice
+    advice = cross_validated or analysis.advice
     if cross_validated is not None:
         lines.append(_bounds("K members, by cross-validation", advice.curve, advice.intervals))
     elif advice is not None and advice.orders > 1:
         lines.append(Line("vote of any K, mean", list(range(1, k + 1)), _percent(advice.curve)))
     if k > 1:
-        votes.plot([0.7] * k, _percent(found.members), ".", color="grey", label="a member alone")
+        votes.plot([0.7] * k, _percent(analysis.members), ".", color="grey", label="a member alone")
     if advice is not None and k > 1:
         votes.axvline(advice.chosen, color="grey", linestyle=":", label="enough")
     votes.set(xlabel="members that vote, K", ylabel="accuracy, %", xlim=(0.5, k + 0.5))
@@ -250,14 +254,14 @@ def _draw_members(figure, axes, found, compared, cross_validated=None):
         _nothing(gains, "one member: the vote is its own")
         _nothing(pairs, "one member: none to differ from")
         return
-    if any(found.gain):
-        gains.bar(range(k), _percent(found.gain))
+    if any(analysis.gain):
+        gains.bar(range(k), _percent(analysis.gain))
         gains.axhline(0, color="black", linewidth=0.8)
         gains.set(xlabel="member", ylabel="what the vote loses without it, %")
         gains.grid(alpha=0.3)
     else:
         _nothing(gains, "the vote loses nothing without any one member")
-    image = pairs.imshow([_percent(row) for row in found.disagreement], vmin=0)
+    image = pairs.imshow([_percent(row) for row in analysis.disagreement], vmin=0)
     pairs.set(xlabel="member", ylabel="member")
     figure.colorbar(image, ax=pairs, label="frames in which the two differ, %")
     for axis in (gains.xaxis, pairs.xaxis, pairs.yaxis):

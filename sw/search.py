@@ -121,12 +121,12 @@ class Found:
 
 def front(trials):
     """Those of the longest trained ``trials`` that none of fewer bits equals, by bits."""
-    longest, found = max((trial.epochs, trial.folds) for trial in trials), []
+    longest, chosen = max((trial.epochs, trial.folds) for trial in trials), []
     for trial in sorted(trials, key=lambda t: (t.candidate.weight_bits, -t.accuracy)):
         if (trial.epochs, trial.folds) == longest and (
-                not found or trial.accuracy > found[-1].accuracy):
-            found.append(trial)
-    return found
+                not chosen or trial.accuracy > chosen[-1].accuracy):
+            chosen.append(trial)
+    return chosen
 
 
 class _Space:
@@ -169,9 +169,9 @@ class _Space:
         low, high = 0, len(sizes)
         while low < high:
             middle = (low + high) // 2
-            found = self._candidate(sizes[middle], encoder, members, ensemble, share)
-            if found is not None and found.cost * share <= self._limit.most:
-                best, low = found, middle + 1
+            candidate = self._candidate(sizes[middle], encoder, members, ensemble, share)
+            if candidate is not None and candidate.cost * share <= self._limit.most:
+                best, low = candidate, middle + 1
             else:
                 high = middle
         return best
@@ -200,7 +200,7 @@ def draw(dataset, limit, trials, seed):
         raise BennError(f"no network has at most {limit.most:,} {limit.unit}: the smallest, "
                         f"{smallest.net} with encoder {smallest.encoder} and one member, has "
                         f"{smallest.cost:,}; allow more")
-    found = {}
+    drawn = {}
     for n in range(100 * trials):  # where few networks fit, most draws are in vain
         if n == 0:
             candidate = space.default()
@@ -211,10 +211,10 @@ def draw(dataset, limit, trials, seed):
                 "single" if members == 1 else rng.choice(ENSEMBLES),
                 rng.choice((SHARES[0], *SHARES)))
         if candidate is not None:
-            found.setdefault(dataclasses.replace(candidate, share=1), candidate)
-        if len(found) == trials:
+            drawn.setdefault(dataclasses.replace(candidate, share=1), candidate)
+        if len(drawn) == trials:
             break
-    return list(found.values()) or [smallest]
+    return list(drawn.values()) or [smallest]
 
 
 class _TimeIsUp(Exception):

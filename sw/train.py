@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-import benn_fpga
-from benn_fpga import nets, presets
+from benn_fpga import nets, presets, version
 from benn_fpga.errors import BennError
 from benn_fpga.layers import MAX_SUM
 from benn_fpga.presets import BOOSTS, FLOATS
@@ -26,7 +25,7 @@ from benn_fpga.sw.ensemble import Job
 from benn_fpga.sw.fit import Teacher
 from benn_fpga.sw.network import Network, values
 
-__all__ = ["Trained", "digest", "evaluate", "learn", "train", "versions"]
+__all__ = ["Trained", "cpu", "digest", "evaluate", "learn", "train", "versions"]
 
 TEACHERS = 3
 
@@ -95,6 +94,7 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
         that is being trained, which it must not change
     progress : as in :func:`benn_fpga.progress.bar`
     """
+    made_by = versions()  # before files of a checkout change
     settings = settings.resolve(dataset)
     workers = len(os.sched_getaffinity(0)) if workers is None else workers
     if workers < 1:
@@ -134,7 +134,8 @@ def learn(dataset, settings, *, checkpoint=None, resume=False, workers=None, wat
     except BaseException:
         saved.flush()
         raise
-    return _trained(dataset, network, coder, settings.vote, votes, most, told, stopped)
+    return _trained(dataset, network, coder, settings.vote, votes, most, told, stopped,
+                    made_by)
 
 
 def _together(settings, layers):
@@ -158,8 +159,8 @@ def _most_votes(kind, coder, layers, settings):
     most = MAX_SUM // 2 // largest
     if settings.members > most:
         raise BennError(f"Scores of this network reach ±{largest}, of which a soft vote can add up "
-                        f"{most}, not {settings.members}; use fewer members, a smaller width or "
-                        f"vote hard")
+                        f"{most}, not {settings.members}; use fewer `members`, a smaller "
+                        f"`width` or `vote` hard")
     return most
 
 
@@ -202,7 +203,7 @@ def _teacher(dataset, job, settings):
     return Teacher(network, inputs)
 
 
-def _trained(dataset, network, coder, vote, votes, most, told, stopped):
+def _trained(dataset, network, coder, vote, votes, most, told, stopped, made_by):
     """The :class:`Trained` network, measured on the validation part."""
     scores = evaluate(network, coder, dataset.x_valid)
     frames, notes = len(scores), {}
@@ -222,11 +223,15 @@ def _trained(dataset, network, coder, vote, votes, most, told, stopped):
             "correct": int(right.sum()),
             "member_correct": each.sum(axis=1).tolist(),
         }},
-        "versions": versions(),
+        "versions": made_by,
     }, dataset.inputs)
 
 
 def versions():
     """Of what the numbers depend on."""
-    return {"benn_fpga": benn_fpga.__version__, "numpy": np.__version__,
-            "torch": str(torch.__version__)}
+    return {**version.describe(), "numpy": np.__version__, "torch": str(torch.__version__)}
+
+
+def cpu():
+    """The vector instructions that PyTorch found: in which order it rounds sums depends on them."""
+    return torch.backends.cpu.get_cpu_capability()

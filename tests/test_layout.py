@@ -13,6 +13,11 @@ PARTS = ("benn_fpga", "hw", "sim", "sw")
 JOINTS = ("benn_fpga/api.py", "benn_fpga/cli/")  # the command line, which joins the parts
 HEAVY = {"amaranth": "hw", "cocotb": "sim", "cocotb_tools": "sim", "cocotbext": "sim",
          "torch": "sw", "sklearn": "sw"}
+# What each may import of the folders of benn_fpga and its api.py, beside itself; the rest is the
+# contract, which all may. layers.py imports the nodes that layers become.
+FOLDERS = {"benn_fpga/plan": (), "benn_fpga/synthesis": ("plan",), "benn_fpga/readers": (),
+           "benn_fpga/layers.py": ("plan",), "benn_fpga/__init__.py": ("api",), "benn_fpga": (),
+           "hw": ("plan",), "sim": ("plan",), "sw": ("readers",)}
 FILES = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
 
 
@@ -52,6 +57,24 @@ def test_parts_meet_in_the_contract_only(path):
 def test_nothing_needs_the_command_line_but_itself(path):
     inside = name(path).startswith("benn_fpga/cli/") or path.name == "__main__.py"
     assert inside or not any(module.startswith("benn_fpga.cli") for module, _ in imports(path))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if not name(path).startswith(JOINTS)],
+                         ids=name)
+def test_folders_import_what_is_below_them(path):
+    here = next(folder for folder in FOLDERS if name(path).startswith(folder))
+    own = here.removeprefix("benn_fpga/")
+    used = {module.split(".")[1] for module, _ in imports(path) if module.startswith("benn_fpga.")}
+    assert used & {"api", "plan", "synthesis", "readers"} <= {own, *FOLDERS[here]}
+
+
+def test_golden_model_gateware_and_training_know_every_layer_kind():
+    from benn_fpga import golden
+    from benn_fpga.hw import assembly
+    from benn_fpga.layers import LAYER_KINDS
+    from benn_fpga.sw import modules
+    for table in (golden._COMPUTE, assembly.UNITS, modules.MODULES):
+        assert set(table) == set(LAYER_KINDS.values())
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

@@ -63,24 +63,24 @@ _LINE = re.compile(r"""([\w.-]+)(?:\[([^]]*)\])?([^;]*)(?:; *extra == ["'](.+)["
 def _requirements(package):
     """What the metadata of ``package`` lists, but for lines that hold only under conditions."""
     for line in metadata.requires(package) or ():
-        found = _LINE.fullmatch(line)
-        if found:
-            name, extras, versions, extra = found.groups()
+        match = _LINE.fullmatch(line)
+        if match:
+            name, extras, versions, extra = match.groups()
             yield _Requirement(name, tuple(extras.split(",")) if extras else (), versions, extra)
 
 
 def _packages(package=_PROJECT, extra=None):
     """Each :class:`_Requirement` of ``package[extra]``, those of the extras it names included."""
-    for found in _requirements(package):
-        if found.extra != extra:
+    for needed in _requirements(package):
+        if needed.extra != extra:
             continue
-        if found.name != _PROJECT:
-            yield found
-        for more in found.extras:
+        if needed.name != _PROJECT:
+            yield needed
+        for more in needed.extras:
             with suppress(metadata.PackageNotFoundError):  # which is said of the package itself
                 # They come with the extra that asks for them.
-                yield from (item if found.name == _PROJECT else replace(item, extra=extra)
-                            for item in _packages(found.name, more))
+                yield from (item if needed.name == _PROJECT else replace(item, extra=extra)
+                            for item in _packages(needed.name, more))
 
 
 def _fits(version, versions):
@@ -109,9 +109,9 @@ def _synthesis(needed):
     """A tool of YoWASP, or the native one if that is new enough: it is faster."""
     from benn_fpga.synthesis import toolchain
     with suppress(BennError):
-        found = toolchain.of_package(needed.name)
-        if found.path is not None:
-            return Tool(needed.name, f"{found.version}, native")
+        native = toolchain.of_package(needed.name)
+        if native.path is not None:
+            return Tool(needed.name, f"{native.version}, native")
     return _package(needed)
 
 
@@ -158,16 +158,16 @@ def examine():
     from benn_fpga.sim import verilator
     try:
         extras = metadata.metadata(_PROJECT).get_all("Provides-Extra")
-        needed = {found.name: found for extra in (None, *extras)
-                  for found in _packages(extra=extra)}
+        needed = {package.name: package for extra in (None, *extras)
+                  for package in _packages(extra=extra)}
     except metadata.PackageNotFoundError:
         raise BennError(f"{_PROJECT} is not installed, and what it needs is not known; "
                         f"run: pip install -e . in its folder") from None
     return [
         _python(),
         # A Verilator of the system will do.
-        *(_synthesis(found) if found.name.startswith("yowasp-") else _package(found)
-          for found in needed.values() if found.name != "verilator"),
+        *(_synthesis(package) if package.name.startswith("yowasp-") else _package(package)
+          for package in needed.values() if package.name != "verilator"),
         _verilator(),
         _program("C++ compiler", verilator.compiler(), "g++"),
         _program("make", shutil.which("make"), "make"),
@@ -192,5 +192,5 @@ def lacking(commands):
 
 
 def _needs(extra, programs):
-    return {"python", *(found.name for found in _packages()),
-            *(found.name for found in _packages(extra=extra)), *programs}
+    return {"python", *(package.name for package in _packages()),
+            *(package.name for package in _packages(extra=extra)), *programs}

@@ -13,7 +13,7 @@ def read(path, model, *, parallel=None, bus=None):
     from benn_fpga.spec import Folding
     try:
         with open_regular(path) as file:
-            found = json.loads(file.read(), object_pairs_hook=_once, parse_int=_short)
+            told = json.loads(file.read(), object_pairs_hook=_once, parse_int=_short)
     except OSError as error:
         raise BennError(f"cannot read {path}: {error.strerror}; give a JSON file with PE and "
                         f"SIMD of each layer") from None
@@ -22,28 +22,29 @@ def read(path, model, *, parallel=None, bus=None):
                         f"each layer") from None
     except (ValueError, RecursionError) as error:
         raise BennError(f"{path} is not JSON: {error}; correct the file") from None
-    if isinstance(found, dict) and "folding" in found:
-        found = found["folding"]
-    if isinstance(found, dict):
+    if isinstance(told, dict) and "folding" in told:
+        told = told["folding"]
+    if isinstance(told, dict):
         for key, value, default in (("parallel", parallel, len(model.members)),
                                     ("bus", bus, 64)):
-            if value is not None and found.setdefault(key, value) != value:
-                raise BennError(f"{path} says {key} {found[key]}, but --{key} {value}; "
+            if value is not None and told.setdefault(key, value) != value:
+                raise BennError(f"{path} says {key} {told[key]}, but --{key} {value}; "
                                 f"leave out one of them")
-            found.setdefault(key, default)
+            told.setdefault(key, default)
     try:
-        return Folding.from_json(found).check(model)
+        return Folding.from_json(told).check(model)
     except BennError as error:
-        raise BennError(f"{path}: {error}") from None
+        # What it names in backquotes is a key of the file here, and no option.
+        raise BennError(f"{path}: {str(error).replace('`', '')}") from None
 
 
 def _once(pairs):
-    found = {}
+    items = {}
     for key, value in pairs:
-        if key in found:
+        if key in items:
             raise ValueError(f"key {key!r} appears twice")
-        found[key] = value
-    return found
+        items[key] = value
+    return items
 
 
 def _short(text):

@@ -13,8 +13,8 @@ __all__ = ["BROKEN_PIPE", "INTERRUPTED", "complain", "guard"]
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports a process that such a signal ended
 
 
-def complain(program, text, kind="error"):
-    print(f"{program}: {kind}: {plain(' '.join(str(text).split()))}", file=sys.stderr)
+def complain(program, text, severity="error"):
+    print(f"{program}: {severity}: {plain(' '.join(str(text).split()))}", file=sys.stderr)
 
 
 def guard(program, function, interrupted="interrupted"):

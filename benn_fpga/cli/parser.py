@@ -7,6 +7,7 @@ from dataclasses import astuple, fields
 
 from benn_fpga import __version__
 from benn_fpga.devices import DEVICES
+from benn_fpga.errors import plural
 from benn_fpga.presets import (
     BENCH_FRAMES,
     BRAMS,
@@ -27,13 +28,14 @@ from benn_fpga.presets import (
     SPLITS,
     TRIALS,
     Defaults,
+    whole_number,
 )
 
 __all__ = ["PROGRAM", "build", "command", "train_command", "with_options"]
 
 PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
-              "130 interrupted, 141 the reader of a pipe is gone")
+              "130 interrupted, 141 broken pipe")
 _MOST_CHOSEN = 1_000_000  # frames that are named one by one
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz or .csv file"
 
@@ -43,16 +45,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: error: {message}; see {self.prog} --help\n")
 
 
-def _whole(text):
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
 def _count(text, least=1):
-    if text.isascii() and text.isdigit() and _whole(text) is None:
+    if text.isascii() and text.isdigit() and whole_number(text) is None:
         raise argparse.ArgumentTypeError(f"{_cut(text)} is too large")
-    if _whole(text) is None or _whole(text) < least:
+    if whole_number(text) is None or whole_number(text) < least:
         raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {_cut(text)}")
-    return _whole(text)
+    return whole_number(text)
 
 
 def _count_or_none(text):
@@ -60,17 +58,17 @@ def _count_or_none(text):
 
 
 def _seed(text):
-    if _whole(text) is None or _whole(text) >> 32:
+    if whole_number(text) is None or whole_number(text) >> 32:
         raise argparse.ArgumentTypeError(
             f"must be a whole number from 0 to 2**32 - 1, not {_cut(text)}")
-    return _whole(text)
+    return whole_number(text)
 
 
 def _frames(text):
     """Numbers of frames, such as 17,42,100-120, in the order in which they are named."""
     ranges = []
     for part in text.split(","):
-        first, last = (_whole(end) for end in (part.split("-", 1) * 2)[:2])
+        first, last = (whole_number(end) for end in (part.split("-", 1) * 2)[:2])
         if first is None or last is None or last < first:
             raise argparse.ArgumentTypeError(
                 f"must be numbers of frames as 17,42 or 100-120, not {_cut(text)}")
@@ -165,7 +163,7 @@ def build():
         sub.add_argument("--split", choices=SPLITS, default=SPLITS[0],
                          help=f"part of the data (default: {SPLITS[0]})")
 
-    def force(sub, text="replace files that are there"):
+    def force(sub, text="overwrite existing files"):
         sub.add_argument("--force", action="store_true", help=text)
 
     def reject(sub):
@@ -199,7 +197,7 @@ def build():
             takes = [kind for kind, needs in KINDS.items() if name in needs] + \
                 [kind for kind, (_, _, needs) in RIVALS.items() if name in needs]
             sub.add_argument(f"--{name}", metavar="Q", type=_count,
-                             help=f"for the kinds {', '.join(takes)}")
+                             help=f"for {plural(len(takes), 'kind')} {', '.join(takes)}")
         sub.add_argument("--recipe", choices=RECIPES,
                          help="batch norm alone, or the blocks of the paper (default: hw)")
         sub.add_argument("-k", "--members", metavar="K", type=_count,
@@ -214,7 +212,7 @@ def build():
         sub.add_argument("--augment", metavar="MOVES",
                          help="crop[:PIXELS] shifts images, flip mirrors them, crop+flip does "
                               "both, anew in every epoch (PIXELS: an eighth of the side)")
-        sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+        sub.add_argument("--limit", metavar="N", type=_count, help="train on at most N frames")
 
     sub = verb("train", "train an ensemble and write its model file", _defaults())
     dataset(sub)
@@ -266,7 +264,7 @@ def build():
                      help="of the last round and of the winner (default: as train)")
     scale(sub)
     label(sub)
-    sub.add_argument("--limit", metavar="N", type=_count, help="train on so many frames only")
+    sub.add_argument("--limit", metavar="N", type=_count, help="train on at most N frames")
     sub.add_argument("--seed", metavar="N", type=_seed, help="default: 0")
     sub.add_argument("--resume", action="store_true",
                      help="go on from the checkpoint of a search that was interrupted")
@@ -388,8 +386,8 @@ def build():
 def with_options(text, args):
     """A message, in which the library names parameters in backquotes, with the options of ``args``.
     """
-    def option(found):
-        return f"--{found[1].replace('_', '-')}" if found[1] in args else found[0]
+    def option(match):
+        return f"--{match[1].replace('_', '-')}" if match[1] in args else match[0]
     return re.sub(r"`(\w+)(?:=True)?`", option, text)
 
 

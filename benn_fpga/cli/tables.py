@@ -5,26 +5,27 @@ import io
 import json
 
 from benn_fpga.cli.console import percent, plain, table
+from benn_fpga.errors import plural
 from benn_fpga.plan import names
 from benn_fpga.presets import BRAMS
 
 __all__ = ["answers", "answers_as_csv", "compared", "design", "doctor", "evaluation", "experiment",
-           "info", "measured", "picked", "place", "searched", "simulation", "trained"]
+           "info", "measured", "picked", "searched", "simulation", "stage_name", "trained"]
 
 MATRIX = 12  # classes of the largest confusion matrix that is shown
 WORST = 10  # rows that are shown of more
 COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5)
 
 
-def trained(dataset, data, found, cross_validated, rejection):
-    """Of a model that was trained: ``data`` of ``train``, its Analysis ``found``, the Advice of
-    folds and the Rejection, or None."""
+def trained(dataset, data, analysis, cross_validated, rejection):
+    """Of a model that was trained: ``data`` of ``train``, its Analysis, the Advice of folds and the
+    Rejection, or None."""
     members, rows = data["member_accuracy"], []
     if len(members) > 1:
-        rows = [("enough members", found.advice),
+        rows = [("enough members", analysis.advice),
                 *([(f"enough by {data['folds']} folds, {cross_validated.frames:,} frames",
                     cross_validated)] if cross_validated else []),
-                ("frames on which two members disagree", percent(found.mean_disagreement))]
+                ("frames on which two members disagree", percent(analysis.mean_disagreement))]
     elif cross_validated:
         rows = [(f"accuracy by {data['folds']} folds, {cross_validated.frames:,} frames",
                  _sure(cross_validated.curve[0], cross_validated.intervals[0]))]
@@ -41,7 +42,7 @@ def trained(dataset, data, found, cross_validated, rejection):
     title = f"Trained on {dataset}, measured on {data['frames']:,} validation frames"
     shown = [table(title, ("", ">"), rows), _blocks(data["block_ram"])]
     if len(members) > 1:
-        shown.append(_members(found))
+        shown.append(_members(analysis))
     return shown
 
 
@@ -54,44 +55,45 @@ def _sure(share, interval):
     return f"{percent(share)} ({_range(interval)})"
 
 
-def _rejection(found):
+def _rejection(rejection):
     """What a margin to reject by rests on, if there is one."""
-    if found is None or not found.is_met:
+    if rejection is None or not rejection.is_met:
         return []
-    return [("margin below which it answers unknown", found.margin),
+    return [("margin below which it answers unknown", rejection.margin),
             ("validation frames answered (95 % interval of wrong ones)",
-             f"{found.answered} of {found.frames}, {found.wrong} wrong "
-             f"({_range(found.error_interval)})")]
+             f"{rejection.answered} of {rejection.frames}, {rejection.wrong} wrong "
+             f"({_range(rejection.error_interval)})")]
 
 
-def _blocks(found):
+def _blocks(counted):
     """Block RAMs of the weights, as :func:`benn_fpga.plan.blocks.of_weights` counts them."""
     return table("Block RAMs of the weights", ("", ">bits / size of a block",
                                                ">one engine, members in turn"),
                  [(BRAMS[name], f"{counts['by_bits']:,}",
                    f"{counts['in_turn']:,}" if counts["in_turn"] else "none: too small for one")
-                  for name, counts in found.items()])
+                  for name, counts in counted.items()])
 
 
-def _members(found):
+def _members(analysis):
     """Of each member its accuracy, that of the vote with those before it, and what it adds."""
     return table(
         "Members", (">", ">alone", ">vote of 0 to it", ">95 % interval", ">vote of any as many",
                     ">vote of all loses without it"),
         [(k, percent(alone), percent(vote), _range(interval),
-          percent(some) if found.advice.orders > 1 else "", f"{100 * gain:+.2f} %")
+          percent(some) if analysis.advice.orders > 1 else "", f"{100 * gain:+.2f} %")
          for k, (alone, vote, interval, some, gain) in enumerate(zip(
-             found.members, found.curve, found.intervals, found.advice.curve, found.gain,
-             strict=True))])
+             analysis.members, analysis.curve, analysis.intervals, analysis.advice.curve,
+             analysis.gain, strict=True))])
 
 
-def compared(data, found, chosen):
+def compared(data, analysis, chosen):
     """The ensemble, its first ``chosen`` members, and what it was compared with."""
     members, bits, along = len(data["member_accuracy"]), data["weight_bits"], data["test_curve"]
-    rows = [(f"this ensemble, {members} members", bits, data["accuracy"], along[-1])]
+    rows = [(f"this ensemble, {members} {plural(members, 'member')}", bits, data["accuracy"],
+             along[-1])]
     if chosen < members:
         rows.append(("its member 0 alone" if chosen == 1 else f"its first {chosen}",
-                     bits // members * chosen, found.curve[chosen - 1], along[chosen - 1]))
+                     bits // members * chosen, analysis.curve[chosen - 1], along[chosen - 1]))
     rows += [(name, rival["weight_bits"], rival["valid"], rival["test"])
              for name, rival in data["compared"].items()]
     return table("Compared, on the same data", ("", ">weight bits", ">validation", ">test"),
@@ -132,19 +134,19 @@ def _counts_blocks(trials):
     return any(trial["cost"] != trial["weight_bits"] for trial in trials)
 
 
-def measured(dataset, found):
+def measured(dataset, network):
     return [table(f"Float network on {dataset}", ("", ">"), [
-        ("accuracy on the validation part", percent(found.valid)),
-        ("accuracy on the test part", percent(found.test)),
-        ("test frames", found.frames)])]
+        ("accuracy on the validation part", percent(network.valid)),
+        ("accuracy on the test part", percent(network.test)),
+        ("test frames", network.frames)])]
 
 
-def experiment(found, held, files):
+def experiment(report, held, files):
     """The table of a Report, its claims by the words of ``held``, and where it was written."""
     shown = [
-        table(found.title, found.columns, found.rows),
+        table(report.title, report.columns, report.rows),
         table("Claims of the paper", ("", "paper", "here", "held"),
-              [(claim.text, claim.paper, claim.ours, held[claim.held]) for claim in found.claims]),
+              [(claim.text, claim.paper, claim.ours, held[claim.held]) for claim in report.claims]),
     ]
     if files:
         shown.append(table("", ("", ""), [("written to", files["json"]), ("", files["svg"])]))
@@ -182,11 +184,11 @@ def info(model, data):
               for key, value in sorted(model.provenance.items()) if key != "encoder"]
     columns = (">layer", "kind", ">reads", ">gives", ">input bits", ">weight bits", ">output bits",
                ">bits per member")
-    found = [table(data["model"], ("", ""), facts), table("Layers", columns, layers),
+    parts = [table(data["model"], ("", ""), facts), table("Layers", columns, layers),
              _blocks(data["block_ram"])]
     if origin:
-        found.append(table("Where it comes from", ("", ""), origin))
-    return found
+        parts.append(table("Where it comes from", ("", ""), origin))
+    return parts
 
 
 def _shape(shape):
@@ -317,14 +319,14 @@ _TOTALS = 12  # classes whose totals fit beside them
 
 def answers(data):
     """Of each frame what ``predict`` gives as ``data``, or of the first of them."""
-    from benn_fpga.accuracy import plural
-    found, classes = data["answers"], len(data["class_names"])
+    all_answers, classes = data["answers"], len(data["class_names"])
     columns = ("file", ">frame", ">class", "name", ">margin", *(["totals"] * (classes <= _TOTALS)))
     rows = [(each["source"], each["frame"], each["class"], each["name"], each["margin"],
              *([" ".join(map(str, each["totals"]))] * (classes <= _TOTALS)))
-            for each in found[:_ROWS]]
-    title = f"{data['model']} on {len(found)} {plural(len(found))} of {data['input_type']}"
-    if len(found) > _ROWS:
+            for each in all_answers[:_ROWS]]
+    frames = len(all_answers)
+    title = f"{data['model']} on {frames} {plural(frames)} of {data['input_type']}"
+    if frames > _ROWS:
         title += f": the first {_ROWS}; --csv FILE has all"
     shown = [table(title, columns, rows)]
     if data["csv"] is not None:
@@ -332,19 +334,19 @@ def answers(data):
     return shown
 
 
-def answers_as_csv(found, classes):
+def answers_as_csv(all_answers, classes):
     """The answers of ``predict`` as the text of a ``.csv`` file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["source", "frame", "class", "name", "margin", "rejected",
                      *(f"total_{n}" for n in range(classes))])
-    for each in found:
+    for each in all_answers:
         writer.writerow([plain(each["source"]), each["frame"], each["class"], each["name"],
                          each["margin"], int(each["rejected"]), *each["totals"]])
     return text.getvalue()
 
 
-def place(stage, model):
+def stage_name(stage, model):
     """A stage of the schedule, in words."""
     n = names.layer_of(stage)
     return f"bus, {stage}" if n is None else f"layer {n}, {model.layers[n].kind}"
@@ -386,12 +388,12 @@ def _layers(made):
     from benn_fpga.plan.plan import plan
     whole = plan(made.model, made.folding)
     for unit, layer in zip(whole.units, made.manifest["layers"], strict=True):
-        found = unit.memories
-        weights, partials = found.pop("weights", None), found.pop("partials", None)
+        memories = unit.memories
+        weights, partials = memories.pop("weights", None), memories.pop("partials", None)
         buffers = [memory for node in whole.front(unit) for memory in node.memories.values()]
         queues = [queue.memories["memory"] for queue in whole.feeding(unit)]
         yield (unit.stage.n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
-               _memory(weights), ", ".join(map(_memory, found.values())),
+               _memory(weights), ", ".join(map(_memory, memories.values())),
                ", ".join(map(_memory, [*buffers, *([partials] if partials else [])])),
                ", ".join(map(_memory, queues)))
 
@@ -410,7 +412,7 @@ def _slowest(model, folding):
     if names.layer_of(stage) is not None:
         more = "; more lanes would make it faster" if foldable else \
             "; its PE and SIMD are as large as can be"
-    return f"{place(stage, model)}{more}"
+    return f"{stage_name(stage, model)}{more}"
 
 
 def simulation(title, result, layers):

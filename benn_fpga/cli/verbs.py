@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from benn_fpga.cli import folding_file, tables
 from benn_fpga.cli.parser import command, train_command
-from benn_fpga.errors import BennError, Interrupted, warn
+from benn_fpga.errors import BennError, Interrupted, plural, warn
 from benn_fpga.output import check_apart, check_file, check_folder, write_atomically
 from benn_fpga.presets import FLOATS, PARTS
 from benn_fpga.settings import OPTIONS
@@ -45,9 +45,6 @@ def _progress(args):
 def train(args):
     from benn_fpga import api
     given = _given(args)
-    if args.ensemble == "single" and args.members not in (None, 1):
-        raise BennError(f"--ensemble single has 1 member, not {args.members}; "
-                        f"leave out -k or use --ensemble independent")
     common = {"limit": args.limit, "data_dir": args.data_dir, "progress": _progress(args)}
     if args.kind in FLOATS:
         return _train_float(args, given, {**common, "scale": args.scale, "label": args.label})
@@ -84,7 +81,7 @@ def _trained(args, model, common, cross_validated):
     from benn_fpga.accuracy import Rejection, interval
     from benn_fpga.plan.blocks import of_weights
     score = model.provenance["scores"]["validation"]
-    found = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
+    analysis = api.analyse(model, args.dataset, data_dir=args.data_dir, progress=_progress(args))
     data = {
         "model": args.output,
         "model_sha256": model.digest(),
@@ -96,28 +93,28 @@ def _trained(args, model, common, cross_validated):
         "weight_bits": model.weight_bits,
         "block_ram": of_weights(model.layers, len(model.members)),
         "operations": model.operations,
-        "analysis": found.describe(),
+        "analysis": analysis.describe(),
         "folds": args.folds,
         "cross_validation": cross_validated and cross_validated.describe(),
         "reject": model.reject,
         "provenance": model.provenance,
     }
-    advice, rejection = cross_validated or found.advice, Rejection.read(model.provenance)
-    shown = tables.trained(args.dataset, data, found, cross_validated, rejection)
+    advice, rejection = cross_validated or analysis.advice, Rejection.read(model.provenance)
+    shown = tables.trained(args.dataset, data, analysis, cross_validated, rejection)
     if args.compare:
         rivals = api.compare(model, args.dataset, **common)
         data["compared"] = {name: asdict(rival) for name, rival in rivals.items()}
         data["test_curve"] = api.eval(model, args.dataset, data_dir=args.data_dir,
                                       progress=False).curve
-        shown.append(tables.compared(data, found, advice.chosen))
+        shown.append(tables.compared(data, analysis, advice.chosen))
     if args.plot is not None:
         from benn_fpga.sw import report
         compared = {name: rival["valid"] for name, rival in data.get("compared", {}).items()}
-        report.draw_analysis(found, compared, f"{args.dataset}, validation part", args.plot,
+        report.draw_analysis(analysis, compared, f"{args.dataset}, validation part", args.plot,
                              args.force, cross_validated)
     stopped = model.provenance.get("stopped")
     notes = [stopped and f"boosting stopped with {stopped['members']}: {stopped['why']}",
-             len(found.curve) > 1 and advice.little and
+             len(analysis.curve) > 1 and advice.little and
              advice.little + ("" if args.folds else "; --folds N cross-validates")]
     return Outcome(data, shown, rejection and rejection.failure, _notes(notes))
 
@@ -137,9 +134,9 @@ def _train_float(args, given, common):
         if getattr(args, option):
             raise BennError(f"--{option} is for networks that are written to a file; kind "
                             f"{args.kind} is only measured")
-    found = api.measure(args.dataset, **common, **given)
-    return Outcome({"kind": args.kind, "frames": found.frames, "accuracy": found.test,
-                    "validation_accuracy": found.valid}, tables.measured(args.dataset, found))
+    measured = api.measure(args.dataset, **common, **given)
+    return Outcome({"kind": args.kind, "frames": measured.frames, "accuracy": measured.test,
+                    "validation_accuracy": measured.valid}, tables.measured(args.dataset, measured))
 
 
 def search(args):
@@ -153,7 +150,7 @@ def search(args):
         warn(f"there is no checkpoint {kept}: the search starts from the beginning")
     given = {name: getattr(args, name) for name in ("bram", "trials", "time", "seed")
              if getattr(args, name) is not None}
-    model, found = api.search(
+    model, tried = api.search(
         args.dataset, args.output, max_bits=args.max_bits, max_brams=args.max_brams,
         epochs=args.epochs, limit=args.limit, data_dir=args.data_dir, scale=args.scale,
         label=args.label, progress=_progress(args), resume=args.resume, force=args.force, keep=True,
@@ -161,13 +158,13 @@ def search(args):
     left = (f"interrupted; the model is in {args.output}, and what was tried is still in {kept}: "
             f"--resume --force shows it again")
     try:
-        outcome = _found(args, model, found)
+        outcome = _searched(args, model, tried)
     except KeyboardInterrupt:
         raise Interrupted(left) from None
     return replace(outcome, interrupted=left, finish=lambda: api.forget_search(args.output))
 
 
-def _found(args, model, found):
+def _searched(args, model, tried):
     """What ``search`` says of a model that it has written."""
     from benn_fpga import api
     from benn_fpga.plan.blocks import of_weights
@@ -177,42 +174,43 @@ def _found(args, model, found):
     data = {
         "model": args.output,
         "model_sha256": model.digest(),
-        "command": train_command(args, found.settings),
+        "command": train_command(args, tried.settings),
         "weight_bits": model.weight_bits,
         "block_ram": of_weights(model.layers, len(model.members)),
         "validation_accuracy": score["correct"] / score["frames"],
         "validation_frames": score["frames"],
         "accuracy": test.accuracy,
         "frames": test.frames,
-        "drawn": found.drawn,
-        "stopped": found.stopped,
-        "trials": [trial.describe() for trial in found.trials],
-        "front": [trial.describe() for trial in front(found.trials)],
+        "drawn": tried.drawn,
+        "stopped": tried.stopped,
+        "trials": [trial.describe() for trial in tried.trials],
+        "front": [trial.describe() for trial in front(tried.trials)],
     }
     if args.plot is not None:
         from benn_fpga.sw import report
         report.draw_search(data["trials"], data["front"], args.dataset, args.plot, args.force)
-    return Outcome(data, tables.searched(args.dataset, data), note=found.stopped)
+    return Outcome(data, tables.searched(args.dataset, data), note=tried.stopped)
 
 
 def experiment(args):
     from benn_fpga import api
     files = {}
     if args.output is not None:
-        files = {kind: os.path.join(args.output, f"{args.name}.{kind}") for kind in ("json", "svg")}
+        files = {suffix: os.path.join(args.output, f"{args.name}.{suffix}")
+                 for suffix in ("json", "svg")}
         check_folder(args.output)
         for file in files.values():
             check_file(file, args.force)
     given = {key: value for key, value in _given(args).items() if key != "members"}
-    found = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
-                           members=args.members, limit=args.limit, data_dir=args.data_dir,
-                           progress=_progress(args), command=command(args.told), **given)
+    result = api.experiment(args.name, args.dataset, quick=args.quick, seeds=args.seeds,
+                            members=args.members, limit=args.limit, data_dir=args.data_dir,
+                            progress=_progress(args), command=command(args.told), **given)
     from benn_fpga.sw import report
     if files:
-        report.write(found, files["json"], args.force)
-        report.draw(found, files["svg"], args.force)
-    return Outcome({**found.describe(), "files": files},
-                   tables.experiment(found, report.HELD, files))
+        report.write(result, files["json"], args.force)
+        report.draw(result, files["svg"], args.force)
+    return Outcome({**result.describe(), "files": files},
+                   tables.experiment(result, report.HELD, files))
 
 
 def info(args):
@@ -254,7 +252,6 @@ def pick(args):
 
 def evaluate(args):
     from benn_fpga import api
-    from benn_fpga.accuracy import plural
     if args.output is not None:
         if args.reject is None:
             raise BennError("-o writes the model with the margin of --reject; give --reject RATE")
@@ -269,9 +266,9 @@ def evaluate(args):
              f"{args.dataset}")
     if args.plot is not None:
         from benn_fpga.sw import report
-        found = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
-                            data_dir=args.data_dir, progress=False)
-        report.draw_evaluation(result, found, title, args.plot, args.force)
+        analysis = api.analyse(args.model, args.dataset, split=args.split, limit=args.limit,
+                               data_dir=args.data_dir, progress=False)
+        report.draw_evaluation(result, analysis, title, args.plot, args.force)
     failure = result.rejection and result.rejection.failure
     written = None if failure else args.output
     return Outcome({"model": args.model, "dataset": args.dataset, "split": args.split,
@@ -290,13 +287,13 @@ def predict(args):
             check_apart({"a file to read": file, "the table": args.csv})
         check_file(args.csv, args.force)
     model = api.load(args.model)
-    found = api.predict(model, args.files, resize=args.resize)
-    result = found.result
+    prediction = api.predict(model, args.files, resize=args.resize)
+    result = prediction.result
     answers = [
         {"source": source, "frame": frame, "class": label, "name": name, "margin": margin,
          "rejected": rejected, "totals": totals, "member_classes": members}
         for (source, frame), label, name, margin, rejected, totals, members in zip(
-            found.sources, result.classes.tolist(), result.names, result.margins.tolist(),
+            prediction.sources, result.classes.tolist(), result.names, result.margins.tolist(),
             result.rejected.tolist(), result.totals.tolist(), result.member_classes.tolist(),
             strict=True)]
     text = None if args.csv is None else tables.answers_as_csv(answers, model.classes)
@@ -333,12 +330,12 @@ def _folding(args, model):
         least = plan(model, folding).schedule.cycles_per_frame
         if cycles < least:
             stage, _ = bottleneck(model, folding)
-            where, cure = tables.place(stage, model), ", or widen --bus"
+            where, cure = tables.stage_name(stage, model), ", or widen --bus"
             if names.layer_of(stage) is not None:
                 cure = ", or run more members in --parallel" * (folding.rounds(model) > 1)
             raise BennError(
                 f"{args.target_fps:g} frames per second cannot be met at {args.clock:g} MHz: "
-                f"a frame takes at least {least} cycles ({where}), so at most "
+                f"a frame takes at least {least} {plural(least, 'cycle')} ({where}), so at most "
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
                 f"raise --clock{cure}")
     return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,

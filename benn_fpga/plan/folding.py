@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, plural
 from benn_fpga.layers import Layer, divisors
 from benn_fpga.plan.answer import answer_beats
 from benn_fpga.plan.cycles import alone, supplies
@@ -44,8 +44,9 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
                     best, least = fold, cost
                 break
     if best is None:
-        raise BennError(f"{budget} cycles for a member cannot be met: layer {n} ({layer.kind}) "
-                        f"takes {alone(_fastest(n, layer))} at the least; allow more")
+        raise BennError(f"{budget} {plural(budget, 'cycle')} for a member cannot be met: layer {n} "
+                        f"({layer.kind}) takes {alone(_fastest(n, layer))} at the least; allow "
+                        f"more `cycles`")
     return best
 
 
@@ -96,13 +97,12 @@ def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Foldin
     """The smallest folding of so many engines that takes at most ``cycles`` per frame."""
     least = _bound(model, bus)
     if cycles < least:
-        raise BennError(f"{cycles} cycles per frame cannot be met: the {bus}-bit bus alone needs "
-                        f"{least}; widen the bus or allow more")
+        raise BennError(f"{_met(cycles)}: the {bus}-bit bus alone needs {least}; widen `bus` or "
+                        f"allow more `cycles`")
     folding = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = folding.rounds(model)
     if cycles < rounds:
-        raise BennError(f"{cycles} cycles per frame cannot be met with {rounds} members in turn; "
-                        f"run more in parallel")
+        raise BennError(f"{_met(cycles)} with {rounds} members in turn; run more in `parallel`")
     budget = allowed = cycles // rounds
     folds = [_cheapest(n, layer, allowed) for n, layer in enumerate(model.layers)]
     while True:
@@ -120,8 +120,12 @@ def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Foldin
         except BennError:
             n = taken.index(max(taken))
             raise BennError(
-                f"{cycles} cycles per frame cannot be met: layer {n} ({model.layers[n].kind}) "
-                f"takes {rounds * max(taken)}, since its inputs come slowly; allow more") from None
+                f"{_met(cycles)}: layer {n} ({model.layers[n].kind}) takes {rounds * max(taken)}, "
+                f"since its inputs come slowly; allow more `cycles`") from None
+
+
+def _met(cycles: int) -> str:
+    return f"{cycles} {plural(cycles, 'cycle')} per frame cannot be met"
 
 
 def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int | None = None,
@@ -139,9 +143,11 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
     high = max(low, 2 * slowest(ones.layers))
     least = parallel * _xnor_lanes(model, ones)
     if least > lanes:
-        fewer = " or run fewer members in parallel" if parallel > 1 else ""
-        raise BennError(f"Lanes must be at least {least} for {least // parallel} layers x "
-                        f"{parallel} members in parallel, not {lanes}; allow more lanes{fewer}")
+        fewer = ", or run fewer members in `parallel`" if parallel > 1 else ""
+        layers = least // parallel
+        raise BennError(f"`lanes` must be at least {least} for {layers} {plural(layers, 'layer')} "
+                        f"x {parallel} {plural(parallel, 'member')} in parallel, not {lanes}; "
+                        f"allow more{fewer}")
 
     def fits(cycles: int) -> bool:
         try:

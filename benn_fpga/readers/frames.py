@@ -42,12 +42,12 @@ def read(model, files, resize=False):
         raise BennError("there are no files to read; give at least one")
     parts, types, sources = [], set(), []
     for reader, paths in _grouped(files, model.encoder.shape):
-        x, found = reader(model, paths, resize)
+        x, more = reader(model, paths, resize)
         with about(paths[0]):
             raw, given = to_raw(model, x)
         parts.append(raw)
         types.add(given)
-        sources += found
+        sources += more
     return Frames(np.concatenate(parts), " and ".join(sorted(types, reverse=True)), sources)
 
 

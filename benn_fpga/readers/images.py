@@ -28,14 +28,14 @@ def in_folder(folder):
     image, _ = _pillow()
     known = image.registered_extensions()
     try:
-        found = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in known)
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in known)
     except OSError as error:
         raise BennError(f"cannot read {folder}: {error.strerror}; give files") from None
-    if not found:
+    if not paths:
         inner = next((path.name for path in sorted(Path(folder).iterdir()) if path.is_dir()), None)
         raise BennError(f"{folder} has no images; give a folder that has" +
                         (", or files" if inner is None else f", such as {folder}/{inner}"))
-    return found
+    return paths
 
 
 def read_images(paths, shape, resize=False):
@@ -54,11 +54,11 @@ def read_images(paths, shape, resize=False):
 def _read(path, shape, resize):
     image, operations = _pillow()
     rows, columns, channels = shape
-    with _words(path), open_regular(path) as stream, image.open(stream) as found:
-        if found.mode.startswith(("I", "F")):
+    with _words(path), open_regular(path) as stream, image.open(stream) as picture:
+        if picture.mode.startswith(("I", "F")):
             raise BennError(f"{path} has more than 8 bits per value; save it with 8, or give a "
                             f".npy or .npz file")
-        upright = operations.exif_transpose(found)
+        upright = operations.exif_transpose(picture)
         if upright.size != (columns, rows):
             if not resize:
                 width, height = upright.size

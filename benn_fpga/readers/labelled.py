@@ -77,12 +77,12 @@ def read_frames(path, size, names=(), label=None):
     header, lines = _open(path, label, names)
     width = len(lines[0][1]) if header is None else len(header)
     if header and names:
-        places = {name: n for n, name in enumerate(header)}
-        missing = next((name for name in names if name not in places), None)
+        by_name = {name: n for n, name in enumerate(header)}
+        missing = next((name for name in names if name not in by_name), None)
         if missing is not None:
             raise BennError(f"{path} has no column {missing!r}; it must have one for each feature "
                             f"of the model, or numbers alone")
-        columns, others = [places.pop(name) for name in names], places
+        columns, others = [by_name.pop(name) for name in names], by_name
         at = others.get(label, next(
             (n for name, n in others.items() if name.casefold() in LABELS), None))
     elif width in (size, size + 1):
@@ -131,11 +131,11 @@ def _label_column(path, header, width, label):
         known = ", ".join(map(repr, header[:8])) + ", ..." * (len(header) > 8) if header else \
             f"1 to {width}, which have no names"
         raise BennError(f"{path} has no column {label!r} for the label; its columns are {known}")
-    found = [n for n, name in enumerate(header or ()) if name.casefold() in LABELS]
-    if len(found) > 1:
-        raise BennError(f"{path} has columns {header[found[0]]!r} and {header[found[1]]!r}; "
+    named = [n for n, name in enumerate(header or ()) if name.casefold() in LABELS]
+    if len(named) > 1:
+        raise BennError(f"{path} has columns {header[named[0]]!r} and {header[named[1]]!r}; "
                         f"{_OTHER}")
-    return found[0] if found else width - 1
+    return named[0] if named else width - 1
 
 
 def _labels(path, lines, at, header, width, cure="classes are text or whole numbers"):
@@ -158,7 +158,7 @@ def _labels(path, lines, at, header, width, cure="classes are text or whole numb
 
 def _check_classes(path, lines, y, at, header):
     """Raise unless there are several classes, and enough rows of each."""
-    names, first, counts = (found.tolist() for found in np.unique(y, return_index=True,
+    names, first, counts = (array.tolist() for array in np.unique(y, return_index=True,
                                                                   return_counts=True))
     where = column_name(at, header)
     if len(names) == 1:

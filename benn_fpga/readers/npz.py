@@ -72,11 +72,11 @@ class Npz:
 
     def check_names(self, key, known):
         """Raise if the file has names called ``key`` that are not ``known``; there may be none."""
-        found = self.names(key)
-        if not found or not known or tuple(found) == tuple(known):
+        given = self.names(key)
+        if not given or not known or tuple(given) == tuple(known):
             return
-        n = next(n for n in range(len(found) + 1) if tuple(found[:n + 1]) != tuple(known[:n + 1]))
-        theirs, ours = (repr(each[n]) if n < len(each) else "nothing" for each in (found, known))
+        n = next(n for n in range(len(given) + 1) if tuple(given[:n + 1]) != tuple(known[:n + 1]))
+        theirs, ours = (repr(each[n]) if n < len(each) else "nothing" for each in (given, known))
         raise BennError(f"{self._path}: {key} must be those of the model, but number {n} is "
                         f"{theirs}, not {ours}")
 

@@ -77,7 +77,7 @@ def _named(path, header, names):
 def read_row(path, line, cells, width, columns, header, cure=_FILL):
     """The numbers in ``columns`` of a row that has ``width``; ``cure`` is for text among them."""
     check_width(path, line, cells, width)
-    found = []
+    row = []
     for n in columns:
         number = _number(cells[n])
         if number is None:
@@ -87,8 +87,8 @@ def read_row(path, line, cells, width, columns, header, cure=_FILL):
                 comma = "," in text and is_numeric(text.replace(",", "."))
                 do = "write it with a decimal point" if comma else cure
             raise BennError(f"{path}, line {line}, {column_name(n, header)}: {what}; {do}")
-        found.append(number)
-    return found
+        row.append(number)
+    return row
 
 
 def check_width(path, line, cells, width):

@@ -10,8 +10,6 @@ found, since its kernels round sums in an order that depends on them.
 import time
 from dataclasses import replace
 
-import torch
-
 from benn_fpga.errors import BennError
 from benn_fpga.presets import DATA_OPTIONS, EXPERIMENTS, WITHOUT_DATA
 from benn_fpga.sw.experiments import (
@@ -27,7 +25,7 @@ from benn_fpga.sw.experiments import (
     theory,
 )
 from benn_fpga.sw.experiments.common import Study
-from benn_fpga.sw.train import versions
+from benn_fpga.sw.train import cpu, versions
 
 __all__ = ["FUNCTIONS", "Study", "check", "run"]
 
@@ -60,10 +58,9 @@ def check(name, given):
 def run(name, study, command=""):
     """The :class:`~benn_fpga.sw.report.Report` of the experiment called ``name``."""
     check(name, study.given)
-    start = time.perf_counter()
+    start, made_by = time.perf_counter(), versions()
     study = replace(study, trainings=[])
     report = FUNCTIONS[name](study)
     return replace(report, command=command, seconds=round(time.perf_counter() - start, 1),
                    settings={**study.used(), **report.settings, "quick": study.quick,
-                             "versions": versions(),
-                             "cpu": torch.backends.cpu.get_cpu_capability()})
+                             "versions": made_by, "cpu": cpu()})

@@ -137,16 +137,36 @@ class Study:
         return {**own, "lr": max(right, key=right.get)}
 
     def used(self):
-        """Each setting of the trainings: its value, or all its values in a list if they differ."""
-        values = {}
-        for told in self.trainings:
-            for key, value in told.items():
-                known = values.setdefault(key, [])
-                if key not in _FOUND and value not in known:
-                    known.append(value)
-        seeds = {"seeds": values.pop("seed")} if "seed" in values else {}
-        return seeds | {key: known if len(known) > 1 else known[0] for key, known in values.items()
-                        if known}
+        """What the trainings were made with, and the frames that accuracy rests on.
+
+        Each setting has its value, or all its values in a list if they differ; then ``trainings``
+        has those of each, in the order in which they took place, once for all seeds.
+        """
+        told = [{key: value for key, value in each.items() if key not in _FOUND}
+                for each in self.trainings]
+        if not told:
+            return {}
+        told = [{**each, "frames": {**each["frames"], "test": len(self.data.y_test)}}
+                for each in told]
+        values = {key: _distinct(each[key] for each in told if key in each)
+                  for key in dict.fromkeys(key for each in told for key in each)}
+        seeds = values.pop("seed")
+        same = {key for key, known in values.items()
+                if len(known) == 1 and all(key in each for each in told)}
+        apart = _distinct({key: value for key, value in each.items() if key not in {*same, "seed"}}
+                          for each in told)
+        return {"seeds": seeds,
+                **{key: known if len(known) > 1 else known[0] for key, known in values.items()},
+                **({"trainings": apart} if len(apart) > 1 else {})}
+
+
+def _distinct(items):
+    """Each of them once, in order; they need not be hashable."""
+    known = []
+    for item in items:
+        if item not in known:
+            known.append(item)
+    return known
 
 
 def rates(tuned_options):

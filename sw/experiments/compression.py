@@ -1,9 +1,12 @@
 """Networks of half and of a tenth of the width."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from benn_fpga.sw.experiments.common import VOTES_AXES, line, points
 from benn_fpga.sw.report import Claim, Report, mean
+from benn_fpga.sw.verdict import every
 
 __all__ = ["run"]
 
@@ -33,8 +36,8 @@ def run(study):
         gains[label] = np.subtract(bag.vote, alone.vote)
         lines += [line(study, bag, f"bagging, width {width}"),
                   line(study, boost, f"boost-d, width {width}")]
-    first, last = next(iter(gains)), list(gains)[-1]
-    more = points(gains[last], gains[first])
+    more = {narrow: points(gains[narrow], gains[wide]) for wide, narrow in pairwise(gains)}
+    each = ", ".join(f"{label} {100 * gain.mean():+.2f}" for label, gain in gains.items())
     return Report(
         name="compression", title="Networks of half and of a tenth of the width",
         columns=["width", "bits of a member", "single", "bagging", "boost-d",
@@ -42,6 +45,6 @@ def run(study):
         rows=rows,
         claims=[Claim("The smaller the network, the more an ensemble gains",
                       "+4.21 (full), +6.89 (tiny), +16.42 (nano)",
-                      f"{first} {100 * gains[first].mean():+.2f}, {last} "
-                      f"{100 * gains[last].mean():+.2f}: {more} points more", more.held())],
+                      f"{each}: {', '.join(map(str, more.values()))} points more than the wider",
+                      every(more))],
         lines=lines, axes=VOTES_AXES)

@@ -119,4 +119,7 @@ def run(study):
                for label, values in changes.items()],
         axes=("variance of the noise", "mean square change"), scale="log",
         settings={"data": data.name, "data_sha256": data.sha256, "frames": {"train": len(x)},
-                  "seeds": list(seeds), "rounds": rounds, "layers": list(sizes)})
+                  "seeds": list(seeds), "rounds": rounds, "layers": list(sizes),
+                  "configurations": {label: dict(zip(("wbits", "abits", "members"), each,
+                                                     strict=True))
+                                     for label, each in CONFIGURATIONS.items()}})

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 
+from benn_fpga.sw import boost
 from benn_fpga.sw.experiments.robustness_random import MAIN, VARIANCES
 from benn_fpga.sw.report import Claim, Line, Report, spread
 from benn_fpga.sw.verdict import gap
@@ -14,7 +15,7 @@ __all__ = ["error", "error_change", "run"]
 
 def run(study):
     """Equation 2: change of the classification error under noise on the input."""
-    large = study.members
+    large, draws = study.members, 5 if study.quick else 20
     sizes = {k: f"BENN-{k}" if k > 1 else "BNN" for k in (1, min(5, large), large)}
     floats = {"float network": "planes", "float network, binary input": None}
     changes = {label: [] for label in (*floats, *sizes.values())}
@@ -26,7 +27,7 @@ def run(study):
                 ensemble="single", kind="dnn", encoder=encoder or benn.provenance["encoder"])), 1
         for label, (trained, members) in networks.items():
             changes[label].append([error_change(
-                trained, members, study.data, variance, 5 if study.quick else 20,
+                trained, members, study.data, variance, draws,
                 np.random.default_rng([seed, n])) for n, variance in enumerate(VARIANCES)])
     changes = {label: np.array(values) for label, values in changes.items()}
     plain, coarse, bnn, best_ = (
@@ -51,7 +52,8 @@ def run(study):
         ],
         lines=[Line(label, list(VARIANCES), values.mean(axis=0).tolist())
                for label, values in changes.items()],
-        axes=("variance of the noise", "mean square change of the error, %²"), scale="log")
+        axes=("variance of the noise", "mean square change of the error, %²"), scale="log",
+        settings={"draws": draws})
 
 
 def error_change(trained, members, data, variance, draws, rng):
@@ -82,5 +84,5 @@ def error(trained, members, x, y):
         elements = elements.unflatten(1, encoder.output_shape).permute(0, 3, 1, 2)
     network = trained.network.eval()
     scores = torch.cat([network(part)[:, :members] for part in elements.split(256)]).double()
-    votes = torch.tensor(trained.vote_weights[:members]).double()
-    return 100 * float(((scores * votes[:, None]).sum(1).argmax(1).numpy() != y).mean())
+    classes = boost.decide(scores.numpy(), trained.vote_weights[:members], trained.vote)
+    return 100 * float((classes != y).mean())

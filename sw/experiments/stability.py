@@ -5,6 +5,7 @@ import copy
 import numpy as np
 
 from benn_fpga.errors import BennError
+from benn_fpga.sw import boost
 from benn_fpga.sw.network import values
 from benn_fpga.sw.report import Claim, Line, Report, spread
 from benn_fpga.sw.verdict import gap
@@ -29,7 +30,7 @@ def _epochs(study):
 
 
 def _watched(study, seed, **options):
-    """Test scores (K, epochs, frames, classes) in each of the last epochs, and the votes."""
+    """Test scores (epochs, frames, K, classes) of each of the last epochs, and what was trained."""
     told = study.options(epochs=_epochs(study), decay=False, **options)
     seen, data = {}, study.data
 
@@ -44,14 +45,15 @@ def _watched(study, seed, **options):
     encoder = study.encoder(told)
     x_train, x_test = values(encoder, data.x_train), values(encoder, data.x_test)
     trained = study.learn(seed, told, watch)
-    votes = trained.vote_weights
-    return np.stack([np.stack(seen[k]) for k in range(len(votes))]), np.array(votes)
+    members = range(len(trained.vote_weights))
+    return np.stack([np.stack(seen[k]) for k in members], axis=2), trained
 
 
-def _deviation(scores, votes, y):
-    """Standard deviation over epochs of the accuracy of the vote, in points."""
-    totals = np.tensordot(votes, scores, 1)  # epochs, frames, classes
-    return 100 * float((totals.argmax(axis=2) == y).mean(axis=1).std(ddof=1))
+def _deviation(scores, trained, y, members=None):
+    """Standard deviation over epochs of the accuracy of the first members' vote, in points."""
+    right = [boost.decide(epoch[:, :members], trained.vote_weights[:members], trained.vote) == y
+             for epoch in scores]
+    return 100 * float(np.mean(right, axis=1).std(ddof=1))
 
 
 def run(study):
@@ -65,9 +67,9 @@ def run(study):
             deviations[label].append(_deviation(
                 *_watched(study, seed, ensemble="single", **options), y))
         for name in ("bagging", "boost-d"):
-            scores, votes = _watched(study, seed, ensemble=name, members=study.members)
-            deviations[f"{name}, 5"].append(_deviation(scores[:five], votes[:five], y))
-            deviations[f"{name}, all"].append(_deviation(scores, votes, y))
+            watched = _watched(study, seed, ensemble=name, members=study.members)
+            deviations[f"{name}, 5"].append(_deviation(*watched, y, five))
+            deviations[f"{name}, all"].append(_deviation(*watched, y))
     single, bagged = np.array(deviations["single"]), np.array(deviations["bagging, all"])
     root = single / study.members ** 0.5
     less, far = gap(single, bagged), gap(root / 2, bagged)

@@ -20,6 +20,7 @@ from PIL import Image
 import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
+from benn_fpga.cli import parser
 from benn_fpga.errors import BennError, MissingExtra, warn
 from benn_fpga.plan.folder import EXTRAS, read
 from benn_fpga.plan.folding import DEFAULT_LANES
@@ -723,15 +724,16 @@ def test_the_slowest_rate_is_the_smallest_design(data):
 
 @pytest.mark.parametrize(("message", "options"), [
     ("--target-fps needs the clock of the design: give --clock MHZ", ["--target-fps", "9"]),
-    ("1 cycles per frame cannot be met", ["--cycles", "1"]),
+    ("1 cycle per frame cannot be met: the 64-bit bus alone needs 3; widen --bus or allow more "
+     "--cycles", ["--cycles", "1"]),
     ("9e+09 frames per second cannot be met at 1 MHz: a frame takes at least 3 cycles "
      "(bus, answer), so at most "
      "333,333 frames per second can be", ["--target-fps", "9e9", "--clock", "1"]),
-    ("Lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more lanes or "
-     "run fewer members in parallel", ["--lanes", "1"]),
-    ("Bus width must be a multiple of 8, not 12", ["--bus", "12"]),
+    ("--lanes must be at least 4 for 2 layers x 2 members in parallel, not 1; allow more, or run "
+     "fewer members in --parallel", ["--lanes", "1"]),
+    ("--bus must be a multiple of 8, not 12", ["--bus", "12"]),
     ("Device must be one of ecp5-12k, ecp5-25k, ecp5-45k", ["--device", "ecp5"]),
-    ("Parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
+    ("--parallel 3 must divide the 2 members; nearest: 2", ["--parallel", "3"]),
     ("cannot read no.json: No such file or directory; give", ["--fold", "no.json"]),
     ("cannot read pipe: Not a regular file; give", ["--fold", "pipe"]),
     ("bad.json is not JSON", ["--fold", "bad.json"]),
@@ -740,6 +742,7 @@ def test_the_slowest_rate_is_the_smallest_design(data):
     ("long.json is not JSON: a number has 5000 digits", ["--fold", "long.json"]),
     ("off.json: PE 3 must divide the 4 outputs of layer 0 (dense); nearest: 2 or 4",
      ["--fold", "off.json"]),
+    ("odd.json: bus must be a multiple of 8, not 12", ["--fold", "odd.json"]),
     ("off.json says bus 16, but --bus 8; leave out one", ["--fold", "off.json", "--bus", "8"]),
     ("argument --frames: must be a whole number from 0, not '-1'", ["--frames", "-1"]),
     ("--dataset is for the frames of the test bench, but --frames is 0; leave out one",
@@ -754,6 +757,7 @@ def test_generate_refuses(fails, here, message, options):
     (here / "bad.json").write_text("{")
     (here / "off.json").write_text(
         '{"bus": 16, "layers": [{"pe": 3, "simd": 1}, {"pe": 1, "simd": 1}]}')
+    (here / "odd.json").write_text('{"bus": 12, "layers": [{"pe": 1, "simd": 1}]}')
     (here / "twice.json").write_text('{"bus": 8, "bus": 16}')
     (here / "long.json").write_text(f'{{"bus": {"9" * 5000}}}')
     os.mkfifo("pipe")
@@ -771,8 +775,20 @@ def test_train_asks_for_the_output_first(fails, monkeypatch, message, output):
     fails(2, message, "train", "data.npz", "-o", output)
 
 
+def test_every_option_is_in_the_docs():
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    pages = {path.stem: path.read_text() for path in docs.glob("*.md") if path.stem != "results"}
+    verbs, = (action.choices for action in parser.build()._actions if action.dest == "verb")
+    for verb, sub in verbs.items():
+        page = pages["training"] if verb == "train" else "".join(pages.values())
+        for option in (name for action in sub._actions for name in action.option_strings):
+            assert option in ("-h", "--help") or re.search(rf"(?<![\w-]){option}(?![\w-])", page)
+
+
+@pytest.mark.train
 def test_single_has_no_members_to_count(fails):
-    fails(2, "--ensemble single has 1 member, not 8; leave out -k or use --ensemble independent",
+    fails(2, "--ensemble single has 1 member, not 8; leave out --members or use --ensemble "
+             "independent",
           "train", "data.npz", "-o", "t.benn", "--ensemble", "single", "-k", "8")
 
 

@@ -95,6 +95,7 @@ def test_a_run_leaves_a_record(runs, in_process, monkeypatch):
     assert found["command"] == ("benn-fpga train digits --net mlp:16 -k 2 --epochs 1 --limit 300 "
                                 "-o m.benn")
     assert (found["members"], len(found["curve"]), found["cpu_seconds"] >= 0) == (2, 2, True)
+    assert found["cpu"]
     assert found["curve"][-1] == found["accuracy"]
     # Its model is not trained again, and a record of another command is none.
     monkeypatch.setattr(runs, "_train", None)

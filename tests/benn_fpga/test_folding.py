@@ -70,14 +70,14 @@ def test_all_members_are_parallel_unless_said():
 
 @pytest.mark.parametrize(("message", "choose"), [
     ("4 cycles per frame cannot be met: the 8-bit bus alone needs 20; "
-     "widen the bus or allow more", lambda: fold_for_cycles(MODEL, 4, bus=8)),
-    ("3 cycles per frame cannot be met with 4 members in turn; run more in parallel",
+     "widen `bus` or allow more `cycles`", lambda: fold_for_cycles(MODEL, 4, bus=8)),
+    ("3 cycles per frame cannot be met with 4 members in turn; run more in `parallel`",
      lambda: fold_for_cycles(MODEL, 3, parallel=1)),
-    ("Parallel 3 must divide the 4 members; nearest: 2 or 4",
+    ("`parallel` 3 must divide the 4 members; nearest: 2 or 4",
      lambda: fold_for_lanes(MODEL, parallel=3)),
-    ("Lanes must be at least 8 for 2 layers x 4 members in parallel, not 7; allow more lanes or "
-     "run fewer members in parallel", lambda: fold_for_lanes(MODEL, 7)),
-    ("Lanes must be at least 2 for 2 layers x 1 members in parallel, not 1; allow more lanes",
+    ("`lanes` must be at least 8 for 2 layers x 4 members in parallel, not 7; allow more, or run "
+     "fewer members in `parallel`", lambda: fold_for_lanes(MODEL, 7)),
+    ("`lanes` must be at least 2 for 2 layers x 1 member in parallel, not 1; allow more",
      lambda: fold_for_lanes(MODEL, 1, parallel=1)),
 ])
 def test_what_can_not_be_met(message, choose):
@@ -125,7 +125,7 @@ def test_a_layer_that_is_fed_slowly_is_named():
     with pytest.raises(BennError) as caught:
         fold_for_cycles(model, 760, bus=8)
     assert str(caught.value) == ("760 cycles per frame cannot be met: layer 0 (maxpool) takes "
-                                 "877, since its inputs come slowly; allow more")
+                                 "877, since its inputs come slowly; allow more `cycles`")
 
 
 @pytest.mark.parametrize(("folds", "bus", "expected"), [

@@ -199,11 +199,11 @@ def test_digest_sees_every_part():
     ("PE must be a whole number from 1 to 16777216, not 0", lambda: Fold(0, 1)),
     ("SIMD must be a whole number from 1 to 16777216, not 1.5", lambda: Fold(1, 1.5)),
     ("Number of folded layers must be a whole number from 1 to 256, not 0", lambda: Folding(())),
-    ("Members in parallel must be a whole number from 1 to 4096, not 0",
+    ("`parallel` must be a whole number from 1 to 4096, not 0",
      lambda: Folding((Fold(1, 1),), 0)),
-    ("Bus width must be a whole number from 8 to 65536, not 4",
+    ("`bus` must be a whole number from 8 to 65536, not 4",
      lambda: Folding((Fold(1, 1),), 1, 4)),
-    ("Bus width must be a multiple of 8, not 12", lambda: Folding((Fold(1, 1),), 1, 12)),
+    ("`bus` must be a multiple of 8, not 12", lambda: Folding((Fold(1, 1),), 1, 12)),
     ("Relays must be a whole number from 0 to 4, not 5",
      lambda: Folding((Fold(1, 1),), 1, 8, relays=5)),
     ("Adder levels must be a whole number from 1 to 2, not 3",
@@ -214,13 +214,13 @@ def test_wrong_folding(message, make):
 
 
 @pytest.mark.parametrize(("message", "folding"), [
-    ("Folding has 1 layers, but the model has 3 (0 dense, 1 dense, 2 dense); give each of them",
+    ("Folding has 1 layer, but the model has 3 (0 dense, 1 dense, 2 dense); give each of them",
      Folding((Fold(1, 1),))),
     ("PE 5 must divide the 12 outputs of layer 0 (dense); nearest: 4 or 6",
      Folding((Fold(5, 1), Fold(1, 1), Fold(1, 1)))),
     ("SIMD 24 must divide the 12 inputs of layer 1 (dense); nearest: 12",
      Folding((Fold(1, 1), Fold(1, 24), Fold(1, 1)))),
-    ("Parallel 2 must divide the 3 members; nearest: 1 or 3",
+    ("`parallel` 2 must divide the 3 members; nearest: 1 or 3",
      Folding((Fold(1, 1), Fold(1, 1), Fold(1, 1)), 2)),
 ])
 def test_folding_that_does_not_divide(message, folding):

@@ -61,6 +61,9 @@ def test_every_experiment_reports(digits, tmp_path, name):
     assert found.rows
     assert found.claims
     assert {len(row) for row in found.rows} == {len(found.columns)}
+    # One seed decides nothing; the paper's table is compared with a formula.
+    assert [claim.text for claim in found.claims if claim.held is not None] == \
+        ["B and R as in the table of the appendix"] * (name == "theory")
     report.write(found, tmp_path / "r.json")
     assert report.read(tmp_path / "r.json").describe()["rows"] == found.rows
     report.draw(found, tmp_path / "r.svg")
@@ -96,9 +99,11 @@ def test_settings_without_a_training(digits):
     found = experiments.run("theory", quick(None)).settings
     assert found.pop("versions")["benn_fpga"] == version
     assert found.pop("cpu") == torch.backends.cpu.get_cpu_capability()
-    assert found == {"quick": True, "seeds": [0], "samples": 400_000}
+    assert found == {"quick": True, "seeds": [0],
+                     "samples": {"layer": 400_000, "ensemble": 100_000}}
     found = experiments.run("robustness-random", quick(digits)).settings
     assert (found["data"], found["frames"], found["seeds"]) == ("digits", {"train": 200}, [0])
+    assert found["configurations"]["BENN-5"] == {"wbits": 1, "abits": 1, "members": 5}
 
 
 TRAINED = [name for name, takes in presets.EXPERIMENTS.items() if takes]
@@ -112,8 +117,20 @@ def test_settings_are_those_of_the_trainings(digits, calls, name):
     for key in ("epochs", "kind", "net", "ensemble", "schedule"):
         assert listed[key] == list(dict.fromkeys(told[key] for told in calls)), key
     assert found["seeds"] == sorted({told["seed"] for told in calls})
-    assert found["frames"] == {"train": len(digits.x_train), "validation": len(digits.x_valid)}
+    assert found["frames"] == {"train": len(digits.x_train), "validation": len(digits.x_valid),
+                               "test": len(digits.x_test)}
     assert found["versions"]["benn_fpga"] == version
+
+
+def test_settings_that_differ_are_those_of_a_training(digits):
+    frames = {"train": 5, "validation": 3}
+    told = [{"frames": frames, "seed": seed, "kind": kind, "scores": seed, **more}
+            for kind, more in (("ab", {}), ("qnn", {"wbits": 2})) for seed in (0, 1)]
+    assert Study(digits, trainings=told).used() == {
+        "seeds": [0, 1], "frames": {**frames, "test": len(digits.y_test)}, "kind": ["ab", "qnn"],
+        "wbits": 2, "trainings": [{"kind": "ab"}, {"kind": "qnn", "wbits": 2}]}
+    assert Study(digits, trainings=told[:2]).used() == {
+        "seeds": [0, 1], "frames": {**frames, "test": len(digits.y_test)}, "kind": "ab"}
 
 
 # Values that nothing has by default; bits are for other kinds than wbits and abits.
@@ -222,14 +239,18 @@ def test_seq_vs_indep(digits, monkeypatch):
                      ("best of 2, boost-a: +3.00 ± 0.00 points", True)]
 
 
-def test_compression(digits, monkeypatch):
+@pytest.mark.parametrize(("tiny", "ours", "held"), [
+    (0.02, "0.5 (tiny) +2.00, 0.1 (nano) +5.00: +1.00 ± 0.00, +3.00 ± 0.00", True),
+    (0.00, "0.5 (tiny) +0.00, 0.1 (nano) +5.00: -1.00 ± 0.00, +5.00 ± 0.00", False),
+])
+def test_compression(digits, monkeypatch, tiny, ours, held):
     def answer(own):
         assert own["net"] == "mlp:256,128"  # a tenth of the weak network has no neurons left
-        gain = {1.0: 0.01, 0.5: 0.02, 0.1: 0.05}[own["width"]] * (own["ensemble"] != "single")
+        gain = {1.0: 0.01, 0.5: tiny, 0.1: 0.05}[own["width"]] * (own["ensemble"] != "single")
         return 0.5, [0.5 + gain], 10, 1
     measured(monkeypatch, answer)
     found, _ = claims(digits, "compression")
-    assert found == [("1.0 (full) +1.00, 0.1 (nano) +5.00: +4.00 ± 0.00 points more", True)]
+    assert found == [(f"1.0 (full) +1.00, {ours} points more than the wider", held)]
 
 
 def test_bit_width(digits, monkeypatch):
@@ -245,12 +266,12 @@ def test_bit_width(digits, monkeypatch):
 
 
 def test_first_last(digits, monkeypatch):
-    cost = {"sb": (0.0, 0.0), "ib": (0.04, 0.03), "ab": (0.1, 0.12)}
+    cost = {"sb": (0.0, 0.0), "ib": (0.04, 0.06), "ab": (0.1, 0.03)}
     measured(monkeypatch, lambda own: (
         0, [0.9 - cost[own["kind"]][own["ensemble"] != "single"]], 1, 1))
     found, _ = claims(digits, "first-last")
     assert found == [("IB +4.00 ± 0.00, AB +10.00 ± 0.00 points", True),
-                     ("IB +1.00 ± 0.00, AB -2.00 ± 0.00 points less", False)]
+                     ("IB -2.00 ± 0.00, AB +7.00 ± 0.00 points less", False)]
 
 
 def test_bits_or_networks(digits, monkeypatch):
@@ -287,7 +308,7 @@ def test_robustness_trained(digits, monkeypatch):
     monkeypatch.setattr(robustness_trained, "error_change", fake)
     monkeypatch.setattr(common, "learn", lambda data, settings, **run: SimpleNamespace(
         kind=settings.kind, coarse=settings.encoder != "planes",
-        provenance={"encoder": settings.encoder}))
+        provenance={"encoder": settings.encoder, "frames": {}, "seed": settings.seed}))
     found, _ = claims(digits, "robustness-trained", members=5)
     assert found == [("9.00 against 1.00 %² at variance 0.01: +8.00 ± 0.00", True),
                      ("BENN-5 3.00 against 9.00 %²: +6.00 ± 0.00", True),
@@ -305,7 +326,8 @@ def test_stability_of_known_scores(digits, monkeypatch):
         for epoch in (1, 2):
             epochs[epoch, :epoch] = np.eye(10)[(y[:epoch] + 1) % 10]
         other = np.repeat(right[None] * 2, 3, axis=0)
-        return np.stack([epochs, other][:members]), np.ones(members)
+        return np.stack([epochs, other][:members], axis=2), SimpleNamespace(
+            vote="soft", vote_weights=(1,) * members)
     monkeypatch.setattr(stability, "_watched", fake)
     _, rows = claims(digits, "stability")
     shown = {row[0]: row[1] for row in rows}
@@ -315,15 +337,15 @@ def test_stability_of_known_scores(digits, monkeypatch):
 
 def test_watched_scores_are_those_of_the_last_epochs(digits):
     study = quick(digits, net="mlp:8", epochs=8)
-    scores, votes = stability._watched(study, 0, ensemble="bagging", members=2)
-    assert scores.shape == (2, 3, len(digits.y_test), 10)
+    scores, watched = stability._watched(study, 0, ensemble="bagging", members=2)
+    assert scores.shape == (3, len(digits.y_test), 2, 10)
     trained = learn(digits, Settings("mlp:8", encoder="threshold", ensemble="bagging", members=2,
                                      epochs=8, decay=False), progress=False)
     last = trained.network.scores(torch.from_numpy(
         2 * golden.encode(trained.encoder, digits.x_test.reshape(len(digits.x_test), -1))
         .astype(np.int8) - 1))
-    assert (scores[:, -1].transpose(1, 0, 2) == last).all()
-    assert votes.tolist() == [1, 1]
+    assert (scores[-1] == last).all()
+    assert watched.vote_weights == trained.vote_weights == (1, 1)
 
 
 def test_the_same_plot_has_the_same_bytes(digits, tmp_path):
@@ -331,6 +353,9 @@ def test_the_same_plot_has_the_same_bytes(digits, tmp_path):
     for name in ("a.svg", "b.svg"):
         report.draw(found, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    drawn = (tmp_path / "a.svg").read_text()
+    assert ">0.001</text>" in drawn
+    assert "mathdefault" not in drawn
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "benn-experiment", "version": 2}'])

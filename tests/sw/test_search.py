@@ -171,7 +171,7 @@ def test_time_ends(file, monkeypatch):
     ({"max_bits": 1, "max_brams": 1}, "a search needs one limit: `max_bits` or `max_brams`"),
     ({"max_bits": 99, "trials": 0}, "Trials must be positive, not 0"),
     ({"max_bits": 99, "time": -1}, "Time must be positive, not -1"),
-    ({"max_bits": 99, "epochs": 0}, "Epochs must be at least 1, not 0"),
+    ({"max_bits": 99, "epochs": 0}, "`epochs` must be at least 1, not 0"),
 ])
 def test_bad_limits(file, options, message):
     with pytest.raises(BennError) as caught:

@@ -150,7 +150,7 @@ def test_scores_too_large_for_a_vote_are_refused_before_training(digits):
         train(digits, "mlp:512", kind="sb", members=60, progress=pytest.fail)
     assert str(caught.value) == (
         "Scores of this network reach ±33292800, of which a soft vote can add up 32, not 60; "
-        "use fewer members, a smaller width or vote hard")
+        "use fewer `members`, a smaller `width` or `vote` hard")
 
 
 def first_weights(model, k):
@@ -327,40 +327,43 @@ def test_interrupt_passes_out(digits, together):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"ensemble": "boost-e"}, "Ensemble must be one of single, independent, bagging, boost-a, "
+    ({"ensemble": "boost-e"}, "`ensemble` must be one of single, independent, bagging, boost-a, "
       "boost-b, boost-c, boost-d, logitboost, average, not 'boost-e'"),
-    ({"schedule": "par"}, "Schedule must be one of indep, seq, not 'par'"),
-    ({"schedule": "seq", "ensemble": "average"}, "Schedule seq starts each member from the one "
-      "before it, which ensemble average does not have; use schedule indep"),
+    ({"schedule": "par"}, "`schedule` must be one of indep, seq, not 'par'"),
+    ({"schedule": "seq", "ensemble": "average"}, "`schedule` seq starts each member from the "
+      "one before it, which `ensemble` average does not have; use `schedule` indep"),
     ({"reweight": "gradient", "ensemble": "boost-a"},
-     "Reweight must be one of sample, loss, not 'gradient'"),
-    ({"reweight": "loss"}, "Reweight is for boosting; ensemble independent does not weigh frames"),
-    ({"reweight": "sample", "ensemble": "logitboost"}, "Ensemble logitboost has a weight for each "
-      "class of a frame, so it cannot draw frames by them; use reweight loss"),
-    ({"vote": "hard", "ensemble": "logitboost"}, "Ensemble logitboost trains members for the sum "
-      "of their scores, which a hard vote does not see; use vote soft"),
-    ({"distill": True, "ensemble": "logitboost"}, "Ensemble logitboost fits a step of its own, not "
-      "classes; it cannot distill"),
-    ({"distill": -1}, "Distill must be a number of epochs, not -1"),
+     "`reweight` must be one of sample, loss, not 'gradient'"),
+    ({"reweight": "loss"}, "`reweight` is for boosting; `ensemble` independent does not weigh "
+      "frames"),
+    ({"reweight": "sample", "ensemble": "logitboost"}, "`ensemble` logitboost has a weight for "
+      "each class of a frame, so it cannot draw frames by them; use `reweight` loss"),
+    ({"vote": "hard", "ensemble": "logitboost"}, "`ensemble` logitboost trains members for the "
+      "sum of their scores, which a hard vote does not see; use `vote` soft"),
+    ({"distill": True, "ensemble": "logitboost"}, "`ensemble` logitboost fits a step of its own, "
+      "not classes; leave out `distill`"),
+    ({"distill": -1}, "`distill` must be a number of epochs, not -1"),
     ({"augment": "turn"}, "Augment must be crop, crop:PIXELS, flip or crop+flip, not 'turn'"),
     ({"kind": "xnor-net", "recipe": "hw"},
-     "Kind xnor-net has recipe paper, not hw; for another use kind sb"),
+     "`kind` xnor-net has `recipe` paper, not hw; for another use `kind` sb"),
     ({"kind": "dorefa", "recipe": "x", "bits": 2},
-     "Kind dorefa has recipe hw, not x; for another use kind qnn"),
+     "`kind` dorefa has `recipe` hw, not x; for another use `kind` qnn"),
     ({"kind": "ib", "encoder": "threshold"}, "Kind ib reads inputs of 5 bit, but encoder threshold "
       "gives 1; use planes, or another kind"),
     ({"resume": True}, "Resume needs a checkpoint to go on from"),
     ({"width": 0}, "Width must be a number above 0, at most 1024, not 0"),
-    ({"vote": "loud"}, "Vote must be one of hard, soft, not 'loud'"),
-    ({"ensemble": "single", "members": 2}, "Ensemble single has 1 member, not 2"),
-    ({"members": 0}, "Members must be 1 to 4096, not 0"),
-    ({"epochs": 0}, "Epochs must be at least 1, not 0"),
-    ({"batch": 1}, "Batch must be at least 2, not 1: one frame has no variance to normalise by"),
-    ({"threads": 0}, "Threads must be at least 1, not 0"),
+    ({"vote": "loud"}, "`vote` must be one of hard, soft, not 'loud'"),
+    ({"ensemble": "single", "members": 2}, "`ensemble` single has 1 member, not 2; leave out "
+      "`members` or use `ensemble` independent"),
+    ({"members": 0}, "`members` must be 1 to 4096, not 0"),
+    ({"epochs": 0}, "`epochs` must be at least 1, not 0"),
+    ({"batch": 1}, "`batch` must be at least 2, not 1: one frame has no variance to normalise "
+      "by"),
+    ({"threads": 0}, "`threads` must be at least 1, not 0"),
     ({"workers": 0}, "Workers must be at least 1, not 0"),
-    ({"seed": -1}, "Seed must be at least 0, not -1"),
-    ({"lr": 0}, "Learning rate must be a positive number, not 0"),
-    ({"lr": float("nan")}, "Learning rate must be a positive number, not nan"),
+    ({"seed": -1}, "`seed` must be at least 0, not -1"),
+    ({"lr": 0}, "`lr` must be a positive number, not 0"),
+    ({"lr": float("nan")}, "`lr` must be a positive number, not nan"),
     ({"net": "vgg"}, "Network must be tfc, sfc, lfc, nin, cnv, lenet, alexnet, resnet18 or "
       "mlp:WIDTH,WIDTH,..., not 'vgg'"),
     ({"kind": "wqb", "bits": 9}, "`bits` must be a whole number from 1 to 8, not 9"),
