@@ -5,7 +5,7 @@ from amaranth.hdl import *
 from benn_fpga import layers
 from benn_fpga.hw.encoder import EncoderUnit
 from benn_fpga.hw.frame import FrameGuard, beat_layout
-from benn_fpga.hw.joints import Gate, Gearbox, Queue, ReplayBuffer, Serial, SkidBuffer
+from benn_fpga.hw.joints import Converter, Gate, Queue, Ring, Serial, SkidBuffer
 from benn_fpga.hw.mvtu import MatrixVectorUnit
 from benn_fpga.hw.pool import MaxPoolUnit, SumPoolUnit
 from benn_fpga.hw.port import AnswerPort
@@ -55,9 +55,9 @@ def component(node, contents):
             return EncoderUnit(encoder=encoder, lanes=i.lanes,
                                thresholds=memories.encoder_words(encoder, i.lanes))
         case nodes.Converter():
-            return Gearbox(i.lanes, o.lanes, frame=node.turn, element_bits=i.wide_bits)
+            return Converter(i.lanes, o.lanes, frame=node.turn, element_bits=i.wide_bits)
         case nodes.Ring():
-            return ReplayBuffer(i.bits, words=i.words, replays=node.replays, ahead=o.ahead)
+            return Ring(i.bits, words=i.words, replays=node.replays, ahead=o.ahead)
         case nodes.Tiles(stage=stage):
             return Tiles(stage.layer, lanes=i.lanes, element_bits=i.wide_bits)
         case nodes.LineBuffer(stage=stage):

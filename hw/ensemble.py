@@ -20,11 +20,11 @@ class Ensemble(wiring.Component):
 
     ::
 
-        s_axis -> guard -> encoder -> skid -> gearbox -> front -> gate -> layer 0 -> queue -> ...
-                    |                                                                 |
-                    |                      port <- answers, totals <- voter <- serial <- layer n
-                    |                      |  |
-                    +----- error flags ----+  m_axis
+        s_axis -> guard -> encoder -> skid -> converter -> front -> gate -> layer 0 -> queue -> ...
+                    |                                                                   |
+                    |                        port <- answers, totals <- voter <- serial <- layer n
+                    |                        |  |
+                    +------ error flags -----+  m_axis
 
     The front of a dense layer is a ring of frames, that of another cuts windows (line buffer,
     window of registers or tiles). A unit computes a layer of all engines, side by side. It never

@@ -2,7 +2,7 @@
 
 Every joint obeys the stream rules (a payload holds until it is taken, ``valid`` does not depend on
 ``ready``) and passes one word per cycle where nothing stalls it. Two have readers that never stall:
-a :class:`Serial`, and a :class:`ReplayBuffer` that offers words ahead.
+a :class:`Serial`, and a :class:`Ring` that offers words ahead.
 """
 
 from amaranth.hdl import *
@@ -16,7 +16,7 @@ from benn_fpga.plan.latency import MEMORY_LATENCY
 from benn_fpga.plan.memories import is_block
 from benn_fpga.plan.widths import gear
 
-__all__ = ["Collect", "Emit", "Gate", "Gearbox", "Queue", "ReplayBuffer", "Serial", "SkidBuffer"]
+__all__ = ["Collect", "Converter", "Emit", "Gate", "Queue", "Ring", "Serial", "SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
@@ -51,7 +51,7 @@ class SkidBuffer(wiring.Component):
         return m
 
 
-class ReplayBuffer(wiring.Component):
+class Ring(wiring.Component):
     """Sends each frame of ``words`` words ``replays`` times, while the next frame comes in.
 
     A ring of two frames. A word is sent as soon as it is there and its slot is free as soon as it
@@ -164,7 +164,7 @@ class Queue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         size = self._count * self._depth
-        # As in ReplayBuffer the ports never meet at an address.
+        # As in Ring the ports never meet at an address.
         m.submodules.memory = mem = memory.Memory(
             shape=self.i.payload.shape(), depth=size, init=[],
             attrs=buffer_attrs(size, len(self.i.payload)))
@@ -372,7 +372,7 @@ def _position(m, count, tail, *, en, name):
     return at, last
 
 
-class Gearbox(wiring.Component):
+class Converter(wiring.Component):
     """Width converter between words of ``elements_in`` and ``elements_out`` elements.
 
     Collects a block, then emits it, as ``widths.gear`` says; what a frame's last word holds past

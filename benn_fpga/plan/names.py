@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["ANSWERS", "BUFFER", "ENCODER", "GATE", "GEAR", "GUARD", "HARD", "PORT", "QUEUE",
-           "SERIAL", "SKID", "TILES", "TOTALS", "VOTER", "WINDOW", "before", "engine", "layer_of",
-           "unit"]
+__all__ = ["ANSWERS", "CONVERTER", "ENCODER", "GATE", "GUARD", "HARD", "LINES", "PORT", "QUEUE",
+           "RING", "SERIAL", "SKID", "SLIDING", "TILES", "TOTALS", "VOTER", "before", "engine",
+           "layer_of", "unit"]
 
 # Those that are there once.
 GUARD, ENCODER, SKID = "guard", "encoder", "skid"
@@ -12,7 +12,8 @@ SERIAL, HARD, VOTER = "serial", "hard", "voter"
 ANSWERS, TOTALS, PORT = "answers", "totals", "port"
 
 # Those that lead to a layer: a name is one of these with the number of the layer.
-GEAR, BUFFER, TILES, WINDOW, GATE, QUEUE = "gear", "buffer", "tiles", "window", "gate", "queue"
+CONVERTER, RING, GATE, QUEUE = "converter", "ring", "gate", "queue"
+TILES, LINES, SLIDING = "tiles", "lines", "sliding"
 
 _UNIT = "layer"
 

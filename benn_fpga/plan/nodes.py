@@ -269,7 +269,7 @@ class Tiles(Front):
 class LineBuffer(Front):
     """Holds the pixels that a window still needs, and sends windows word by word."""
 
-    prefix = names.WINDOW
+    prefix = names.LINES
 
     latency = 1
 
@@ -290,7 +290,7 @@ class LineBuffer(Front):
 class SlidingWindow(Front):
     """Holds a window in registers, and sends it in words of several taps."""
 
-    prefix = names.WINDOW
+    prefix = names.SLIDING
 
     latency = 1
 

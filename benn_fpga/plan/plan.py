@@ -2,8 +2,8 @@
 
 ::
 
-    guard -> encoder -> skid -> gear0 -> [buffer0] -> [tiles0] -> [window0] -> gate0 ->
-        layer0 -> queue1 -> gear1 -> [buffer1] -> [tiles1] -> [window1] -> gate1 -> layer1 -> ...
+    guard -> encoder -> skid -> converter0 -> [ring0] -> [tiles0] -> [lines0] -> gate0 ->
+        layer0 -> queue1 -> converter1 -> [ring1] -> [tiles1] -> [lines1] -> gate1 -> layer1 -> ...
                                          -> [serial] -> [hard] -> voter -> answers -> port
 
 Nobody stops: before a unit starts what becomes a block in the queue behind it, its gate reserves
@@ -220,7 +220,7 @@ class _Drafter:
         # What follows may wait for room in a queue. Its ready ends here, far from the bus.
         self._add(Skid(names.SKID, (names.ENCODER,), encoded, encoded))
         node: Node = self._add(Converter(
-            names.before(names.GEAR, 0), (names.SKID,), encoded,
+            names.before(names.CONVERTER, 0), (names.SKID,), encoded,
             self._words(first, encoder.element_bits, 1), encoder.outputs))
         replays = self._rounds * (first.words_out if first.layer.reads_frames else 1)
         if replays > 1:
@@ -235,7 +235,7 @@ class _Drafter:
         """A ring that sends the frames of ``node`` so often."""
         o = replace(node.o, words=node.o.words * replays,
                     ahead=MEMORY_LATENCY + self._relays(reader) if reader.layer.reads_frames else 0)
-        return self._add(Ring(names.before(names.BUFFER, reader.n, port), (node.name,), node.o, o,
+        return self._add(Ring(names.before(names.RING, reader.n, port), (node.name,), node.o, o,
                               replays))
 
     def _relays(self, stage: Stage) -> int:
@@ -286,7 +286,7 @@ class _Drafter:
                                     stage.words_per_block, None))
             frames = target.layer.reads_frames
             node: Node = self._add(Converter(
-                names.before(names.GEAR, reader, port), (queue.name,), o,
+                names.before(names.CONVERTER, reader, port), (queue.name,), o,
                 self._words(target, self._bits[n], ways),
                 (target.layer.input_shape if frames else layer.output_shape)[-1]))
             if frames and target.words_out > 1:

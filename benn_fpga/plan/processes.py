@@ -140,7 +140,7 @@ def converters(gear: Gear) -> list[
 
 
 def ring(i: Channel, o: Channel, words: int, replays: int) -> Process:
-    """hw.joints.ReplayBuffer: frames of ``words`` words, each sent ``replays`` times."""
+    """hw.joints.Ring: frames of ``words`` words, each sent ``replays`` times."""
     puts: list[int] = []
     gets: list[int] = []
     slots = 2 * words

@@ -60,9 +60,9 @@ def test_registers_that_hold_words():
     """Bits: skids two words, converters what they collect and emit, windows their taps."""
     design = plan(*draw.registers(1))
     assert {node.name: node.register_bits for node in design.nodes if node.register_bits} == {
-        "encoder": 2 * 3, "skid": 2 * 2 * 3, "gear0": 2 * 3, "window0": 9 * 3,
-        "gear1": 4, "window1": 9 * 4, "gear2": 6 * 2, "window2": 8 * 6 * 2, "gear3": 8,
-        "serial": 21, "port": 2 * 16}
+        "encoder": 2 * 3, "skid": 2 * 2 * 3, "converter0": 2 * 3, "sliding0": 9 * 3,
+        "converter1": 4, "sliding1": 9 * 4, "converter2": 6 * 2, "sliding2": 8 * 6 * 2,
+        "converter3": 8, "serial": 21, "port": 2 * 16}
 
 
 @pytest.mark.parametrize("n", [0, 7, 12])
@@ -82,7 +82,7 @@ class Strange(nodes.Node):
 
 def with_strange(design):
     """``design`` with a strange node before the width converter of layer 1."""
-    gear = design["gear1"]
+    gear = design["converter1"]
     strange = Strange("strange1", gear.reads, gear.i, gear.i)
     behind = replace(gear, reads=("strange1",))
     return replace(design, nodes=tuple(part for node in design.nodes for part in (

@@ -15,7 +15,7 @@ import draw
 import verilog
 from benn_fpga import tools
 from benn_fpga.hw import emit
-from benn_fpga.hw.joints import Queue, ReplayBuffer
+from benn_fpga.hw.joints import Queue, Ring
 from benn_fpga.hw.pool import MaxPoolUnit
 from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.window import LineBuffer
@@ -84,8 +84,8 @@ LARGE = {
         Conv((32, 32, 32), (3, 3), 1, 1, outputs=64, input_bits=8, output_bits=1),
         lanes=16, element_bits=8, replays=2),
     "queue": lambda: Queue(128, count=2, depth=67),
-    "frames": lambda: ReplayBuffer(128, words=67, replays=3),
-    "frames_ahead": lambda: ReplayBuffer(128, words=67, replays=3, ahead=MEMORY_LATENCY),
+    "frames": lambda: Ring(128, words=67, replays=3),
+    "frames_ahead": lambda: Ring(128, words=67, replays=3, ahead=MEMORY_LATENCY),
     "weights": lambda: Rom(words(36, 1024), width=36),
     "pool": lambda: MaxPoolUnit(MaxPool((32, 32, 256), (4, 4), 4, code_bits=4), lanes=16),
 }
@@ -197,7 +197,7 @@ def test_design(family, tmp_path):
     cells = synthesise(tmp_path, command, text)
     large = {path: size for path, size in memories(text).items() if size.is_large}
     assert set(large) == {f"{path}.memory" for path in (
-        "buffer0", "window2", "layer0.engine0.weights", "layer2.engine0.weights",
+        "ring0", "lines2", "layer0.engine0.weights", "layer2.engine0.weights",
         "layer3.engine0.weights")}
     assert [path for path, size in large.items() if not size.is_in(blocks(cells, path))] == []
     asking = [path for path, size in memories(text).items() if is_block(size.depth, size.width)]

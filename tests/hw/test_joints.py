@@ -11,11 +11,11 @@ from amaranth.sim import Simulator
 import rtl
 from benn_fpga.hw.joints import (
     Collect,
+    Converter,
     Emit,
     Gate,
-    Gearbox,
     Queue,
-    ReplayBuffer,
+    Ring,
     Serial,
     SkidBuffer,
 )
@@ -47,7 +47,7 @@ def test_skid_buffer(idle, stall):
         assert cycles == list(range(1, 61))
 
 
-class Ring(ReplayBuffer):
+class Checked(Ring):
     """Fails when a word is read while its slot is written, which no_rw_check says never is."""
 
     def elaborate(self, platform):
@@ -73,7 +73,7 @@ def replayed(sent, count, replays):
 def test_replay_buffer(count, replays, idle, stall):
     sent = words(7, 6 * count)
     expected = replayed(sent, count, replays)
-    dut = Ring(7, words=count, replays=replays)
+    dut = Checked(7, words=count, replays=replays)
     got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall)
     assert got == expected
     if not idle and not stall:
@@ -87,7 +87,7 @@ def test_replay_buffer_ahead(width, count, replays, idle, stall):
     """A word is offered a cycle after it came, and is there two cycles after it was taken."""
     sent = words(width, 6 * count)
     expected = replayed(sent, count, replays)
-    dut = Ring(width, words=count, replays=replays, ahead=MEMORY_LATENCY)
+    dut = Checked(width, words=count, replays=replays, ahead=MEMORY_LATENCY)
     got, cycles = rtl_joint(dut, sent, len(expected), idle=idle, stall=stall,
                             o_ahead=MEMORY_LATENCY)
     assert got == expected
@@ -99,7 +99,7 @@ def test_replay_buffer_ahead(width, count, replays, idle, stall):
 @pytest.mark.parametrize("ahead", [0, MEMORY_LATENCY])
 def test_replay_buffer_reset(ahead, reset_at):
     sent = words(7, 12)
-    dut = Ring(7, words=3, replays=2, ahead=ahead)
+    dut = Checked(7, words=3, replays=2, ahead=ahead)
     got = rtl.after_reset(dut, sent, reset_at=reset_at, count=24, ahead=ahead)
     assert [beat.payload for beat in got] == replayed(sent, 3, 2)
     assert got[0].cycle == reset_at + 1 + (1 if ahead else 2)
@@ -264,7 +264,7 @@ def test_gear_registers(i, o, frame, registers):
 def test_gearbox(i, o, frame, bits, idle, stall):
     beats = words(i * bits, 5 * -(-frame // i))
     expected = ref_gearbox(beats, i, o, frame, bits)
-    dut = Gearbox(i, o, frame=frame, element_bits=bits)
+    dut = Converter(i, o, frame=frame, element_bits=bits)
     got, cycles = rtl_joint(dut, beats, len(expected), idle=idle, stall=stall)
     assert got == expected
     if not idle and not stall:
@@ -296,11 +296,11 @@ def test_serial(count):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: ReplayBuffer(4, words=2, replays=1, ahead=1), "Ahead must be 0 or at least 2, not 1"),
+    (lambda: Ring(4, words=2, replays=1, ahead=1), "Ahead must be 0 or at least 2, not 1"),
     (lambda: Queue(4, count=1, depth=0), "Depth must be a positive integer, not 0"),
     (lambda: Gate(4, count=0), "Count must be a positive integer, not 0"),
-    (lambda: ReplayBuffer(4, words=0, replays=1), "Words must be a positive integer, not 0"),
-    (lambda: Gearbox(4, 3, frame=8), "Word of 3 elements must divide the frame of 8"),
+    (lambda: Ring(4, words=0, replays=1), "Words must be a positive integer, not 0"),
+    (lambda: Converter(4, 3, frame=8), "Word of 3 elements must divide the frame of 8"),
     (lambda: Emit(0, count=2), "Width must be a positive integer, not 0"),
     (lambda: Serial(4, count=1), "Count must be at least 2, not 1"),
 ])
