@@ -22,6 +22,7 @@ from bench import random_model
 from networks import FINN
 
 import benn_fpga
+from benn_fpga import version
 from benn_fpga.cli import console
 from benn_fpga.cli.guard import guard
 from benn_fpga.errors import BennError
@@ -186,7 +187,8 @@ def run(name):
     figures["cycles"] = design.manifest["predicted"]["cycles_per_frame"]
     missed = {key: [figures[key], limit] for limits, sign in ((case.most, 1), (case.least, -1))
               for key, limit in limits.items() if sign * figures[key] > sign * limit}
-    return {"text": case.text, **figures, "missed": missed}
+    return {"text": case.text, "versions": version.describe(), "clock": case.clock, **figures,
+            "missed": missed}
 
 
 def row(name, found):
