@@ -91,13 +91,14 @@ class Ring(wiring.Component):
             shape=self.i.payload.shape(), depth=depth, init=[], attrs=attrs)
         write, read = mem.write_port(), mem.read_port()
 
-        put, get, first, bank, freed = Signal(), Signal(), Signal(), Signal(), Signal()
+        put, get, bank, freed = Signal(), Signal(), Signal(), Signal()
+        first = Signal(init=1)  # a frame is sent for the first time
         # Words that were never sent, and slots that may be written.
         fresh = stock(m, depth, comes=put, goes=get & first, name="fresh")
         free = stock(m, depth, comes=freed, goes=put, name="free", full=True)
         address, _ = counter(m, depth, en=put, name="slot")
         word, end = counter(m, self._words, en=get, name="chunk")
-        replay, last = counter(m, self._replays, en=get & end, name="replay")
+        _, last = counter(m, self._replays, en=get & end, name="replay")
         source = Mux(bank, self._words, 0) + word
         m.d.comb += [
             self.i.ready.eq(free),
@@ -105,10 +106,9 @@ class Ring(wiring.Component):
             write.addr.eq(address),
             write.data.eq(self.i.payload),
             write.en.eq(put),
-            first.eq(replay == 0),
         ]
-        with m.If(get & end & last):
-            m.d.sync += bank.eq(~bank)
+        with m.If(get & end):
+            m.d.sync += [first.eq(last), bank.eq(bank ^ last)]
         gone = get & last
         if not self._ahead:
             m.d.comb += [read.addr.eq(source), read.en.eq(get), self.o.payload.eq(read.data)]
@@ -221,10 +221,12 @@ class Gate(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        may, passed = Signal(), Signal()
+        may, passed, first = Signal(), Signal(), Signal(init=1)
         counted = self.i.p.last if self._marked else C(1)
-        word, _ = counter(m, self._count, en=passed & counted, name="beat")
-        starts = counted & (word == 0)
+        _, last = counter(m, self._count, en=passed & counted, name="beat")
+        with m.If(passed & counted):
+            m.d.sync += first.eq(last)
+        starts = counted & first
         m.d.comb += [
             may.eq(~starts | self.room),
             self.o.payload.eq(self.i.payload),
