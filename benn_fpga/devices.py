@@ -26,7 +26,7 @@ RESOURCES = {  # what is counted, and what it is called
 
 @dataclass(frozen=True)
 class Cost:
-    """What one cell of a netlist takes; ``carry`` are those LUTs that are part of carry chains."""
+    """What one cell of a netlist takes; ``carry`` are bits of carry chains."""
 
     lut: int = 0
     carry: int = 0
@@ -76,14 +76,14 @@ class Output:
     clock : port of its clock
     settings : parameters that switch it on
     ties : ports that must be 1 for it to move
-    when : parameters, as numbers, of a block that has it
+    when : parameters of a block that has it, each with the numbers that it may be
     """
 
     ports: tuple[str, ...]
     clock: str
     settings: Mapping[str, str]
     ties: tuple[str, ...]
-    when: Mapping[str, int] = field(default_factory=dict)
+    when: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class Family:
         block has, the first
     flip_flop : its :class:`FlipFlop`; None if it is of no real family
     caution : what to keep in mind of its clock
+    fed_by_luts : type of carry cell and its port that nothing but a LUT can drive: where none does,
+        one is taken to pass the bit on
     chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
     """
@@ -131,6 +133,7 @@ class Family:
     outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
     flip_flop: FlipFlop | None = None
     caution: str = ""
+    fed_by_luts: tuple[str, str] | None = None
     chain: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
 
@@ -202,7 +205,7 @@ _ECP5 = Family(
     placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
     outputs={"DP16KD": (
         Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
-               ("OCEA", "OCEB"), {"DATA_WIDTH_B": 36}),
+               ("OCEA", "OCEB"), {"DATA_WIDTH_B": (36,)}),
         Output(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
         Output(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
     # A string of digits ends in a space, or it would be a number.
@@ -239,9 +242,10 @@ def _gowin(family: str) -> Family:
         {
             **{f"LUT{n}": _LUT for n in (1, 2, 3, 4)},
             "ALU": Cost(lut=1, carry=1),
-            "RAM16SDP1": _LUT,
-            "RAM16SDP2": Cost(lut=2),
-            "RAM16SDP4": Cost(lut=4),
+            # A memory takes two slices whole, whatever is left free in them.
+            "RAM16SDP1": Cost(lut=8),
+            "RAM16SDP2": Cost(lut=8),
+            "RAM16SDP4": Cost(lut=8),
             "DFF*": _FF,
             "SP": _BRAM, "SPX9": _BRAM, "SDPB": _BRAM, "SDPX9B": _BRAM, "DPB": _BRAM,
             "DPX9B": _BRAM, "pROM": _BRAM, "pROMX9": _BRAM,
@@ -250,11 +254,9 @@ def _gowin(family: str) -> Family:
         block="18k", models=("+/gowin/cells_sim.v",), own_models="gowin.v",
         nextpnr="himbaechel-gowin",
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
-        outputs={
-            **dict.fromkeys(("SP", "SPX9"), (Output(("DO",), "CLK", _on(READ_MODE="1"),
-                                                    ("OCE",)),)),
-            **dict.fromkeys(("SDPB", "SDPX9B"), (Output(("DO",), "CLKB", _on(READ_MODE="1"),
-                                                        ("OCE",)),))},
+        # By nextpnr those of narrower words do not work on all of these FPGAs; SDPB was not tried.
+        outputs=dict.fromkeys(("SP", "SPX9"), (
+            Output(("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),
         flip_flop=FlipFlop("DFF", "CLK", "D", "Q"),
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
@@ -275,7 +277,7 @@ _XC7 = Family(
     {
         **{f"LUT{n}": _LUT for n in range(1, 7)},
         "INV": _LUT,
-        "CARRY4": Cost(carry=4),  # beside the LUTs that feed it
+        "CARRY4": Cost(carry=4),  # beside the LUTs that feed it, see ``fed_by_luts``
         "RAM32M": Cost(lut=4), "RAM64M": Cost(lut=4), "RAM32X1D": Cost(lut=2),
         "RAM64X1D": Cost(lut=2), "RAM128X1D": Cost(lut=4), "RAM32X1S": _LUT, "RAM64X1S": _LUT,
         "SRL16E": _LUT, "SRLC32E": _LUT,
@@ -287,11 +289,11 @@ _XC7 = Family(
     block="18k", models=("+/xilinx/cells_sim.v",), own_models="xc7.v",
     outputs={name: (
         Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
-               ("REGCEAREGCE",), {"READ_WIDTH_A": wide}),
+               ("REGCEAREGCE",), {"READ_WIDTH_A": (wide,)}),
         Output(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
         Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
         for name, wide in (("RAMB18E1", 36), ("RAMB36E1", 72))},
-    lut_steps=_XC7_LUTS,
+    lut_steps=_XC7_LUTS, fed_by_luts=("CARRY4", "S"),
     flip_flop=FlipFlop("FDRE", "C", "D", "Q", _on(R="0", CE="1")))
 
 _GENERIC = Family(

@@ -51,6 +51,8 @@ class Case:
     make : returns a model and a folding
     clock : MHz that placement aims at; None if it is not placed
     most, least : targets, by the name of a figure
+    most_times : how many times the figure of another case, by the name of a figure
+    one_node : whether the critical path should be inside one node
     unit : the unit of which layer is synthesised, without the rest; None for the whole design
     """
 
@@ -60,6 +62,8 @@ class Case:
     clock: float | None = None
     most: dict = field(default_factory=dict)
     least: dict = field(default_factory=dict)
+    most_times: dict = field(default_factory=dict)
+    one_node: bool = False
     unit: int | None = None
 
 
@@ -109,7 +113,7 @@ def in_turn(members):
 
 
 CASES = {
-    "unit-ecp5": Case("unit 64 x 16", "ecp5-85k", unit, 200,
+    "unit-ecp5": Case("unit 64 x 16", "ecp5-25k", unit, 200,
                       {"lut_per_lane": 3.1, "ff_per_lane": 2.3}, {"fmax_mhz": 180}, unit=0),
     "unit-xc7": Case("unit 64 x 16", "xc7", unit, None, {"lut_per_lane": 2.2}, unit=0),
     "unrolled-1": Case("unit 96 x 64, unrolled, K = 1", "xc7", unrolled(1), None,
@@ -123,13 +127,15 @@ CASES = {
     "small": Case("`mlp:32` on 8 x 8, K = 3, M = 1, 8-bit bus", "ice40-up5k", small, 48,
                   {"logic_cells": 1200}, {"fmax_mhz": 48}),
     "sfc": Case("`sfc`, K = 4", "ecp5-85k", dense("sfc", 4), 140,
-                {"lut_per_lane": 3.8, "ff_per_lane": 3.5, "cycles": 448}, {"fmax_mhz": 140}),
+                {"lut_per_lane": 3.8, "ff_per_lane": 3.5, "cycles": 448}, {"fmax_mhz": 140},
+                one_node=True),
     "tfc": Case("`tfc`, K = 8", "ecp5-85k", dense("tfc", 8), 140),
     "cnv": Case("`cnv`, K = 1, FINN's folding", "ecp5-85k", cnv),
     "sfc-xc7": Case("`sfc`, K = 4", "xc7", dense("sfc", 4)),
     "cnv-xc7": Case("`cnv`, K = 1, FINN's folding", "xc7", cnv),
     "tfc-1": Case("`tfc`, K = 1", "ecp5-25k", in_turn(1)),
-    "tfc-16": Case("`tfc`, K = 16, M = 1, as folded as K = 1", "ecp5-25k", in_turn(16)),
+    "tfc-16": Case("`tfc`, K = 16, M = 1, as folded as K = 1", "ecp5-25k", in_turn(16),
+                   most_times={"lut": ("tfc-1", 1.3)}),
 }
 
 
@@ -177,7 +183,8 @@ def alone(name, case):
             key: {"words": memory.words} for key, memory in node.memories.items()}}]})
 
 
-def run(name):
+def run(name, known):
+    """Figures of a case; those of others are ``known``."""
     case = CASES[name]
     design = whole(name, case) if case.unit is None else alone(name, case)
     found = flow.run(design, case.device, pnr=case.clock is not None, clock=case.clock, bar=bar)
@@ -187,6 +194,16 @@ def run(name):
     figures["cycles"] = design.manifest["predicted"]["cycles_per_frame"]
     missed = {key: [figures[key], limit] for limits, sign in ((case.most, 1), (case.least, -1))
               for key, limit in limits.items() if sign * figures[key] > sign * limit}
+    for key, (other, times) in case.most_times.items():
+        if other not in known:
+            raise BennError(f"{name} is compared with {other}; run that first")
+        if figures[key] > times * known[other][key]:
+            missed[f"{key} of {other}"] = [figures[key] / known[other][key], times]
+    if case.one_node:
+        nodes = {segment["node"].partition(".")[0]
+                 for segment in figures["critical_path"]["segments"]}
+        if len(nodes) > 1:
+            missed["nodes of the critical path"] = [len(nodes), 1]
     return {"text": case.text, "versions": version.describe(), "clock": case.clock, **figures,
             "missed": missed}
 
@@ -212,7 +229,7 @@ def main():
         raise BennError(f"no case {sorted(unknown)[0]!r}; there are {', '.join(CASES)}")
     known = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
     for name in names:
-        known[name] = run(name)
+        known[name] = run(name, known)
         text = json.dumps({key: known[key] for key in CASES if key in known}, indent=1)
         write_atomically(RECORD, text.encode() + b"\n", force=True)
     console.show([console.table("Silicon", COLUMNS, [row(name, known[name]) for name in names])])

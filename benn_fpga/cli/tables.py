@@ -450,7 +450,7 @@ def synthesis(title, result):
         ("XNOR lanes", f"{result.xnor_lanes:,}"),
         ("LUTs per lane", f"{result.lut_per_lane:.2f}"),
         ("flip-flops per lane", f"{result.ff_per_lane:.2f}"),
-        ("LUTs in carry chains", f"{result.carry:,}"),
+        ("bits of carry chains", f"{result.carry:,}"),
         *_routed(result),
         *((f"{step}, seconds", f"{seconds:.1f}{', done before' * (step in result.reused)}")
           for step, seconds in result.steps.items()),
@@ -476,7 +476,7 @@ def _routed(result):
 
 
 def _taken(title, key, rows, without):
-    return table(title, (key, ">LUTs", ">of them carry", ">flip-flops", ">block RAMs"),
+    return table(title, (key, ">LUTs", ">carry bits", ">flip-flops", ">block RAMs"),
                  [(without if row[key] is None else row[key], f"{row['lut']:,}",
                    f"{row['carry']:,}", f"{row['ff']:,}", row["bram"]) for row in rows])
 

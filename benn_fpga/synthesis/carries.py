@@ -31,7 +31,7 @@ def shift(module, family):
                 read_by[carry]):
             chain.append(by_carry[carry])
         last = chain[-1]["connections"]
-        if read_by[last["S1"][0]] or read_by[last["COUT"][0]]:
+        if read_by[last["S1"][0]] or read_by[last["COUT"][0]] or any(map(_injects, chain)):
             continue
         slots = [_slot(cell, n) for cell in chain for n in (0, 1)]
         nothing = {**{port: ["1"] for port in _INPUTS}, "S": last["S1"]}  # which nobody reads
@@ -41,6 +41,11 @@ def shift(module, family):
         first["connections"]["CIN"] = [NOTHING]
         saved += 1
     return saved
+
+
+def _injects(cell):
+    """Whether its carry is more than what enters and what its tables say."""
+    return any(cell["parameters"].get(f"INJECT1_{n}", "NO") != "NO" for n in (0, 1))
 
 
 def _is_chained(reads):

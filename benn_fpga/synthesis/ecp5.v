@@ -43,6 +43,11 @@ module DP16KD (
       INITVAL_09, INITVAL_08, INITVAL_07, INITVAL_06, INITVAL_05, INITVAL_04, INITVAL_03,
       INITVAL_02, INITVAL_01, INITVAL_00};
   localparam WIDE = DATA_WIDTH_B == 36;
+  generate
+    if (WRITEMODE_A == "WRITETHROUGH" || WRITEMODE_B == "WRITETHROUGH" || RESETMODE != "SYNC"
+        || CSDECODE_A != "0b000" || CSDECODE_B != "0b000")
+      benn_has_no_model_of_this_mode none ();
+  endgenerate
 
   reg [8:0] bytes [0:2047];
   integer n;

@@ -50,7 +50,7 @@ class Synthesis:
     device : name of it
     xnor_lanes : of the design
     lut : LUTs of all uses: logic, carry, distributed RAM
-    carry : those of them in carry chains
+    carry : bits of carry chains
     ff, bram, dsp : flip-flops, block RAMs, multipliers
     logic_cells : of iCE40, None elsewhere
     lut_per_lane, ff_per_lane : the same by XNOR lanes

@@ -15,7 +15,7 @@ _COUNTED = ("lut", "carry", "ff", "bram", "dsp")
 
 @dataclass
 class Count:
-    """What cells take: LUTs of all uses, those of them in carry chains, flip-flops, ..."""
+    """What cells take: LUTs of all uses, bits of carry chains, flip-flops, ..."""
 
     lut: int = 0
     carry: int = 0
@@ -101,6 +101,9 @@ def count(module, family, owners):
     for name in _feeds(module, family.chain):
         for counted in (total, taken[owners.of(name)]):
             counted.update(asdict(family.cells[family.chain]))
+    for name in _passed_on(module, family):
+        for counted in (total, taken[owners.of(name)]):
+            counted["lut"] += 1
     logic_cells = None
     if family.has_logic_cells:
         alone, packed = _logic_cells(module)
@@ -143,6 +146,21 @@ def readers(module):
 def _readers(module):
     """How many read each bit that is not a constant."""
     return Counter({bit: len(by) for bit, by in readers(module).items() if isinstance(bit, int)})
+
+
+def _passed_on(module, family):
+    """Names of carry cells, each as often as a LUT has to pass a bit on to it."""
+    if family.fed_by_luts is None:
+        return
+    cell_type, port = family.fed_by_luts
+    of_luts = {bit for cell in module["cells"].values()
+               if (cost := family.cost(cell["type"])) is not None and cost.lut
+               for name, bits in cell["connections"].items()
+               if cell["port_directions"].get(name) == "output" for bit in bits}
+    for name, cell in module["cells"].items():
+        if cell["type"] == cell_type:
+            yield from (name for bit in cell["connections"][port]
+                        if isinstance(bit, int) and bit not in of_luts)
 
 
 def _feeds(module, chain):

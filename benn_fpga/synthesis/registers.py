@@ -23,8 +23,8 @@ def absorb(module, family):
     for cell in module["cells"].values():
         left = set(cell["connections"])
         for output in family.outputs.get(cell["type"], ()):
-            if any(int(cell["parameters"][name], 2) != number
-                   for name, number in output.when.items()):
+            if any(int(cell["parameters"][name], 2) not in numbers
+                   for name, numbers in output.when.items()):
                 continue
             ports = sorted(port for port in left if _is_of(output, port))
             left -= set(ports)  # a register for all of them is instead of one for each half
@@ -63,10 +63,17 @@ def _behind(module, family, cell, output, ports, read_by):
         if behind is None or port != plain.i or behind["type"] != plain.cell_type or \
                 behind["connections"][plain.clock] != cell["connections"][output.clock] or \
                 any(behind["connections"].get(other, [value]) != [value]
-                    for other, value in plain.ties.items()) or not _starts_at_zero(behind):
+                    for other, value in plain.ties.items()) or not _starts_at_zero(behind) \
+                or _is_inverted(behind):
             return {}
         flops[bit] = name
     return flops
+
+
+def _is_inverted(flop):
+    """Whether clock, enable or reset of a flip-flop pass an inverter of its own."""
+    return any(value == "INV" or (name.startswith("IS_") and "1" in value)
+               for name, value in flop["parameters"].items())
 
 
 def _starts_at_zero(flop):

@@ -83,6 +83,12 @@ def test_other_chains_stay(width, changes):
     assert module == adder(width, **changes)
 
 
+def test_a_chain_with_an_injected_carry_stays():
+    module = adder(3)
+    module["cells"]["layer0.add1"]["parameters"]["INJECT1_1"] = "YES"
+    assert carries.shift(module, ECP5) == 0
+
+
 def test_a_chain_is_counted_as_nextpnr_builds_it():
     owners = Owners({"nodes": [{"name": "layer0", "engines": 1, "memories": {}}]})
     module = adder(3)

@@ -166,6 +166,16 @@ def test_what_nextpnr_adds_to_carry_chains(owners):
     assert (found.lut, found.carry) == (2 * (3 + 2) + 1, 2 * (3 + 2))
 
 
+def test_a_lut_passes_a_bit_on_to_a_carry_chain(owners):
+    """Where none drives it: of three bits one is of a LUT, one of a register, one constant."""
+    cells = {"voter.a": ("LUT2", {"I0": 20, "I1": 21, "O": 30}), "voter.q": ("FDRE", {"Q": 31}),
+             "voter.c": ("CARRY4", {"CI": "0"})}
+    made = module(cells)
+    made["cells"]["voter.c"]["connections"]["S"] = [30, 31, "0"]
+    found = netlist.count(made, devices.find("xc7").family, owners)
+    assert (found.lut, found.carry, found.ff) == (2, 4, 1)
+
+
 def test_harness_has_four_pins_and_drives_every_input():
     made = harness.around(module(), devices.find("ice40-up5k").family)
     assert set(made["ports"]) == {"clk", "shift_in", "parity"}
@@ -252,6 +262,23 @@ def test_registers_that_do_not_always_move_stay(change):
 def test_an_output_with_two_readers_has_no_register():
     made = block()
     made["ports"]["z"] = {"direction": "output", "bits": [11]}
+    assert registers.absorb(made, ECP5) == 0
+
+
+@pytest.mark.parametrize(("cell_type", "width", "moved"), [
+    ("SP", 32, 1), ("SPX9", 36, 1), ("SP", 16, 0), ("SDPB", 32, 0)])
+def test_registers_of_gowin_that_work(cell_type, width, moved):
+    made = block(outputs=("DO",))
+    made["cells"]["ram"] |= {"type": cell_type, "parameters": {"BIT_WIDTH": f"{width:b}"}}
+    made["cells"]["ram"]["connections"] = {"CLK": [2], "DO": [10], "OCE": ["0"]}
+    made["cells"]["q0"] |= {"type": "DFF", "parameters": {},
+                            "connections": {"CLK": [2], "D": [10], "Q": [20]}}
+    assert registers.absorb(made, devices.find("gowin-gw1n-9").family) == moved
+
+
+def test_a_register_with_an_inverter_stays():
+    made = block()
+    made["cells"]["q1"]["parameters"]["CEMUX"] = "INV"
     assert registers.absorb(made, ECP5) == 0
 
 
