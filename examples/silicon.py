@@ -4,8 +4,8 @@
     python examples/silicon.py small unit-ecp5   those
 
 Weights are random, which costs more than trained ones. What was synthesised before is taken from
-build/silicon; every case that was run is in docs/silicon.json. Exits with 1 if one misses
-its target.
+build/silicon; every case that was run is in docs/silicon.json and in a table of docs/measured.md.
+Exits with 1 if one misses its target.
 """
 
 import hashlib
@@ -38,6 +38,8 @@ from benn_fpga.synthesis import flow
 
 FOLDER = Path("build/silicon")
 RECORD = Path("docs/silicon.json")
+PAGE = Path("docs/measured.md")
+MARKS = "<!-- examples/silicon.py writes this -->\n", "<!-- until here -->\n"
 
 
 @dataclass(frozen=True)
@@ -223,15 +225,45 @@ COLUMNS = ("case", "design", "device", ">lanes", ">cycles", ">LUTs or logic cell
            ">flip-flops", ">per lane", ">block RAMs", ">MHz", "critical path", "targets met")
 
 
+def page(known):
+    """The table of docs/measured.md, and which targets are missed."""
+    lines = ["| NAME | design | device | lanes | cycles | LUTs | per lane | flip-flops | per lane "
+             "| block RAMs | MHz | critical path |", "|" + "---|" * 12]
+    for name, each in known.items():
+        cells = f" ({each['logic_cells']:,} logic cells)" if each["logic_cells"] else ""
+        path = each["critical_path"]
+        ends = f"{path['from']} to {path['to']}" if path else ""
+        lines.append(
+            f"| `{name}` | {each['text']} | `{each['device']}` | {each['xnor_lanes']:,} "
+            f"| {each['cycles']:,} | {each['lut']:,}{cells} | {each['lut_per_lane']:.2f} "
+            f"| {each['ff']:,} | {each['ff_per_lane']:.2f} | {each['bram']} "
+            f"| {each['fmax_mhz'] or ''} | {ends} |")
+    missed = [f"`{name}`: {key} {value:g}, not {limit:g}" for name, each in known.items()
+              for key, (value, limit) in each["missed"].items()]
+    return "\n".join([*lines, "", f"Missed: {'; '.join(missed)}." if missed else
+                      "No target is missed.", ""])
+
+
+def write(known):
+    """Write the record, and the table of it into the page."""
+    text = json.dumps(known, indent=1)
+    write_atomically(RECORD, text.encode() + b"\n", force=True)
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    write_atomically(PAGE, "".join((before, MARKS[0], page(known), MARKS[1], after)).encode(),
+                     force=True)
+
+
 def main():
     names = sys.argv[1:] or list(CASES)
     if unknown := set(names) - set(CASES):
         raise BennError(f"no case {sorted(unknown)[0]!r}; there are {', '.join(CASES)}")
+    if not PAGE.is_file():
+        raise BennError(f"there is no {PAGE} here; run it in the root of the repository")
     known = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
     for name in names:
         known[name] = run(name, known)
-        text = json.dumps({key: known[key] for key in CASES if key in known}, indent=1)
-        write_atomically(RECORD, text.encode() + b"\n", force=True)
+        write({key: known[key] for key in CASES if key in known})
     console.show([console.table("Silicon", COLUMNS, [row(name, known[name]) for name in names])])
     return any(known[name]["missed"] for name in names)
 

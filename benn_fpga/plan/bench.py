@@ -18,6 +18,8 @@ __all__ = ["DECLARED", "NAMES", "drawn", "files"]
 NAMES = ("tb.v", "frames.hex", "answers.hex", "Makefile")
 DECLARED = "reg rst = 1;"  # how reset begins in most benches
 
+_SLACK = 8  # cycles that a bench waits longer than it should have to: it counts from reset on
+
 _BENCH = """\
 // A test bench for %(top)s in plain Verilog-2001: it streams frames.hex through the design,
 // compares all that comes out with answers.hex, and prints PASS, or FAIL and what is wrong.
@@ -42,7 +44,7 @@ module tb;
   localparam FRAMES = %(frames)d;
   localparam FRAME_BEATS = %(frame_beats)d;
   localparam ANSWER_BEATS = %(answer_beats)d;
-  localparam CYCLES = %(cycles)d;  // latency of a frame and what the next one adds, as predicted
+  localparam CYCLES = %(cycles)d;  // of a frame and the next one, as predicted, and a few more
   localparam MOST = 9999;  // IDLE and STALL may be
   localparam SHOWN = 3;  // wrong answers that are shown in full
 
@@ -284,7 +286,7 @@ def files(model: Ensemble, folding: Folding, x: npt.ArrayLike,
         "top": TOP, "lanes": lanes, "keep": 4 * _digits(lanes), "frames": len(x),
         "frame_beats": design.entry.i.words,
         "answer_beats": answer_beats(model.classes, folding.bus),
-        "cycles": schedule.latency_cycles + schedule.cycles_per_frame, "reset": reset,
+        "cycles": schedule.latency_cycles + schedule.cycles_per_frame + _SLACK, "reset": reset,
         "report": _report(model.classes, folding.bus)}
     texts = bench, "".join(frames), "".join(answers), _MAKEFILE % {"top": TOP}
     return dict(zip(NAMES, texts, strict=True))

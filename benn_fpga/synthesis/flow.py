@@ -162,7 +162,9 @@ class _Work:
     def _read(self):
         try:
             report = json.loads((self._folder / _REPORT).read_bytes())
-            return report if isinstance(report, dict) else {}
+            steps = report.items() if isinstance(report, dict) else ()
+            return {step: each for step, each in steps
+                    if isinstance(each, dict) and {"key", "seconds"} <= set(each)}
         except (OSError, ValueError, RecursionError):
             return {}
 

@@ -75,7 +75,7 @@ def named(module, owners):
     for name, cell in module["cells"].items():
         if owners.of(name).node is None:
             driven = (bit for port, bits in cell["connections"].items()
-                      if cell["port_directions"].get(port) == "output" for bit in bits)
+                      if _is_output(cell, port) for bit in bits)
             net = next((inside[bit] for bit in driven if bit in inside), None)
             if net is not None:
                 name = f"{net.rpartition('.')[0]}.{name.lstrip('$').replace('.', '_')}"
@@ -128,12 +128,18 @@ def placed(module, family):
     return dict(used)
 
 
+def _is_output(cell, port):
+    """Whether it is an output; of cells that Yosys does not know, such as memories that are only
+    counted, no port is known to be one."""
+    return cell.get("port_directions", {}).get(port) == "output"
+
+
 def readers(module):
     """(Cell, port) of all that read a bit, by bit; (None, port) for an output of the design."""
     read_by = defaultdict(list)
     for name, cell in module["cells"].items():
         for port, bits in cell["connections"].items():
-            if cell["port_directions"].get(port) != "output":
+            if not _is_output(cell, port):
                 for bit in bits:
                     read_by[bit].append((name, port))
     for name, port in module["ports"].items():
@@ -156,7 +162,7 @@ def _passed_on(module, family):
     of_luts = {bit for cell in module["cells"].values()
                if (cost := family.cost(cell["type"])) is not None and cost.lut
                for name, bits in cell["connections"].items()
-               if cell["port_directions"].get(name) == "output" for bit in bits}
+               if _is_output(cell, name) for bit in bits}
     for name, cell in module["cells"].items():
         if cell["type"] == cell_type:
             yield from (name for bit in cell["connections"][port]

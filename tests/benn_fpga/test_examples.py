@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,14 @@ def test_foldings_of_another_network(tmp_path, hidden):
 ])
 def test_unknown_names(tmp_path, name, words):
     assert complaint(tmp_path, "", name, "zzz").startswith(words)
+
+
+def test_silicon_is_on_its_page(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    silicon, root = importlib.import_module("silicon"), EXAMPLES.parent
+    record, text = (root / silicon.RECORD).read_text(), (root / silicon.PAGE).read_text()
+    start, end = silicon.MARKS
+    assert f"{start}{silicon.page(json.loads(record))}{end}" in text
 
 
 @pytest.fixture

@@ -176,6 +176,13 @@ def test_a_lut_passes_a_bit_on_to_a_carry_chain(owners):
     assert (found.lut, found.carry, found.ff) == (2, 4, 1)
 
 
+def test_ports_of_a_cell_that_yosys_does_not_know(owners):
+    made = module()
+    del made["cells"]["engine1.layer0.weights.memory.0.0"]["port_directions"]
+    found = netlist.count(netlist.named(made, owners), devices.find("ice40-up5k").family, owners)
+    assert (found.lut, found.bram) == (1, 1)
+
+
 def test_harness_has_four_pins_and_drives_every_input():
     made = harness.around(module(), devices.find("ice40-up5k").family)
     assert set(made["ports"]) == {"clk", "shift_in", "parity"}
