@@ -115,8 +115,9 @@ def in_turn(members):
 
 
 CASES = {
-    "unit-ecp5": Case("unit 64 x 16", "ecp5-25k", unit, 200,
+    "unit-ecp5": Case("unit 64 x 16, without relays", "ecp5-85k", unit, 200,
                       {"lut_per_lane": 3.1, "ff_per_lane": 2.3}, {"fmax_mhz": 180}, unit=0),
+    "unit-25k": Case("unit 64 x 16", "ecp5-25k", unit, 200, unit=0),
     "unit-xc7": Case("unit 64 x 16", "xc7", unit, None, {"lut_per_lane": 2.2}, unit=0),
     "unrolled-1": Case("unit 96 x 64, unrolled, K = 1", "xc7", unrolled(1), None,
                        {"lut_per_lane": 0.55}, unit=0),
