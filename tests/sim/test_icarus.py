@@ -86,7 +86,8 @@ def test_every_answer_with_pauses(made, tmp_path, name, pauses):
     said = [icarus(tmp_path, *made(name), pauses=n) for n in (0, pauses)]
     assert [line.split()[0] for line in said] == ["PASS:"] * 2
     at_once, paused = (int(line.split(" in ")[1].split()[0]) for line in said)
-    assert paused > at_once  # cycles
+    # In cycles; short pauses may hide behind a layer that takes longer.
+    assert paused > at_once if pauses == 40 else paused >= at_once
 
 
 @pytest.mark.parametrize(("change", "said"), [
