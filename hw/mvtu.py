@@ -146,10 +146,14 @@ class MatrixVectorUnit(wiring.Component):
         valid = delay(m, asked, summed + 1, name="valid", init=0)
         # The table is asked for with the first word, or with the last; words are counted then.
         early = engines[0].table_asked
-        at, last = counter(m, self._sf, en=valid[early], name="chunk")
+        _, last = counter(m, self._sf, en=valid[early], name="chunk")
         row = self._banked(m, len(self._table[0]), en=valid[early] & last, name="row")
-        first = delay(m, at == 0 if self._sf > 1 else C(1), summed - early, name="first")[-1]
-        done = valid[-1] & delay(m, last, summed + 1 - early, name="last")[-1]
+        lasts = delay(m, last, summed + 1 - early, name="last")
+        first = C(1) if self._sf == 1 else Signal(init=1, name="first")
+        if self._sf > 1:
+            with m.If(valid[summed]):
+                m.d.sync += first.eq(lasts[-2])
+        done = valid[-1] & lasts[-1]
         m.d.comb += self.o.valid.eq(
             delay(m, done, engines[0].compares, name="done", init=0)[-1])
 
