@@ -57,6 +57,8 @@ class Synthesis:
     available, utilisation : of each resource how many there are, and the used share; empty for
         devices that are only counted
     missing : how many of a resource are lacking, for those that are
+    missing_around : the same with the registers that placement adds around the design; empty if
+        these fit too, or if it was not to be placed
     nodes, engines : what each node of the plan takes, in all its engines; what each engine takes
     cells : how many of each type are in the netlist
     placed : whether it was placed and routed; what follows is None if not
@@ -85,6 +87,7 @@ class Synthesis:
     nodes: list[dict[str, Any]]
     engines: list[dict[str, Any]]
     cells: dict[str, int]
+    missing_around: dict[str, int] = field(default_factory=dict)
     placed: bool = False
     fmax_mhz: float | None = None
     critical_path: dict[str, Any] | None = None
@@ -100,17 +103,23 @@ class Synthesis:
     def failure(self):
         """Why the answer is no, or None."""
         if self.missing:
-            return "; ".join([
-                f"the design does not fit {self.device}: " + ", ".join(
-                    f"it needs {self.available[name] + more:,} {devices.RESOURCES[name]} of "
-                    f"{self.available[name]:,}, {more:,} ({more / self.available[name]:.0%}) too "
-                    f"many" for name, more in self.missing.items()),
-                "take a larger device, or generate it with fewer lanes or members in parallel"])
+            return (f"the design does not fit {self.device}: {self._too_many(self.missing)}; take "
+                    f"a larger device, or generate it with fewer lanes or members in parallel")
+        if self.missing_around:
+            return (f"the design fits {self.device}, but not with the registers that placement "
+                    f"adds around its ports: {self._too_many(self.missing_around)}; take a larger "
+                    f"device, or generate it with a narrower bus")
         if self.clock_met is False:
             return (f"the design reaches {self.fmax_mhz:g} MHz, not the {self.clock_mhz:g} MHz "
                     f"that were asked for; the critical path is from {self.critical_path['from']} "
                     f"to {self.critical_path['to']}")
         return None
+
+    def _too_many(self, missing):
+        return ", ".join(
+            f"it needs {self.available[name] + more:,} {devices.RESOURCES[name]} of "
+            f"{self.available[name]:,}, {more:,} ({more / self.available[name]:.0%}) too many"
+            for name, more in missing.items())
 
 
 def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
@@ -158,6 +167,7 @@ class _Work:
         self._owners = Owners(design.manifest)
         self._report = self._read()
         self._tools, self._steps, self._reused = {}, {}, []
+        self._missing_around = {}
 
     def _read(self):
         try:
@@ -287,8 +297,11 @@ class _Work:
     @property
     def missing(self):
         """How many are lacking, by resource."""
-        return {name: self._used[name] - there for name, there in self._device.resources.items()
-                if self._used[name] > there}
+        return self._lacking(self._used)
+
+    def _lacking(self, used):
+        return {name: used[name] - there for name, there in self._device.resources.items()
+                if used[name] > there}
 
     def place_and_route(self, seed, clock):
         device, tool = self._device, toolchain.nextpnr(self._device.family.nextpnr)
@@ -296,11 +309,14 @@ class _Work:
         key = _key(self._report[_YOSYS]["key"], tool, seed, clock)
         if self._is_done(_NEXTPNR, key, _PICTURE):
             return
+        whole = self._surrounded()
+        if self._missing_around:
+            return
         self._check_memory()
         self._forget(_NEXTPNR, _PICTURE)
         self._write()
         with self._step(_NEXTPNR, key, f"placement on {device.name}") as (work, result):
-            self._surround(work / "pins.json")
+            (work / "pins.json").write_text(json.dumps(whole))
             arguments = [*device.arguments, "--json", "pins.json", "--report", "timing.json",
                          "--write", "placed.json", "--seed", str(seed), "--freq",
                          f"{clock or device.clock:g}", "--timing-allow-fail", *self._pins(work)]
@@ -321,12 +337,15 @@ class _Work:
                 picture = floorplan.draw(placed, self._owners, title).encode()
             write_atomically(self._folder / _PICTURE, picture, force=True)
 
-    def _surround(self, path):
+    def _surrounded(self):
+        """The netlist with registers around it, which may be more than the device has."""
+        family = self._device.family
         with self._readable(_YOSYS):
             whole = json.loads((self._folder / _NETLIST).read_bytes())
-            module = netlist.named(whole["modules"][TOP], self._owners)
-            around(module, self._device.family)
-        path.write_text(json.dumps(whole))
+            module = around(netlist.named(whole["modules"][TOP], self._owners), family)
+            self._missing_around = self._lacking(
+                netlist.count(module, family, self._owners).describe())
+        return whole
 
     def _pins(self, work):
         """How nextpnr is told which pins to take, or that any will do."""
@@ -360,6 +379,7 @@ class _Work:
             available=there,
             utilisation={name: round(used[name] / number, 4) for name, number in there.items()},
             missing=self.missing,
+            missing_around=self._missing_around,
             nodes=counted["nodes"],
             engines=counted["engines"],
             cells=counted["cells"],

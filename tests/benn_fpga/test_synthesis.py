@@ -412,6 +412,21 @@ def test_a_design_that_does_not_fit(design, stand_in, capsys, monkeypatch):
             ) in err
 
 
+def test_a_design_that_does_not_fit_with_registers_around_it(design, stand_in, capsys, monkeypatch):
+    """Those of one input and of one output, which shares no cell with a LUT."""
+    small = dataclasses.replace(devices.find("ice40-up5k"), resources={"logic_cells": 4, "bram": 9})
+    monkeypatch.setitem(devices.DEVICES, "ice40-up5k", small)
+    assert synth(design, "--pnr", "--json") == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["missing"], found["missing_around"], found["placed"], found["logic_cells"]) \
+        == ({}, {"logic_cells": 1}, False, 3)
+    assert ("the design fits ice40-up5k, but not with the registers that placement adds around its "
+            "ports: it needs 5 logic cells of 4, 1 (25%) too many; take a larger device, or "
+            "generate it with a narrower bus") in err
+    assert "nextpnr.log" not in kept(design)
+
+
 def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch):
     monkeypatch.setattr(toolchain, "available_memory", lambda: 100)
     assert synth(design, "--pnr") == 2
