@@ -550,8 +550,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         lanes with ``cycles``), and bus width in bits
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
-    device : the FPGA that it is for, by its name in benn_fpga.devices: a large one gets the
-        ``relays`` that its wires ask for, unless ``folding`` has some, a slow one ``adder_levels``
+    device : the FPGA that it is for, by its name in benn_fpga.devices: it chooses ``relays`` and
+        ``adder_levels`` where ``folding`` leaves them open
     frames : how many the test bench sends, at most; without any there is no bench
     dataset : a name or the path of an ``.npz`` or ``.csv``, of whose test part they are the first;
         if None they are drawn, always the same for a model
@@ -567,8 +567,7 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
     if device is not None:
         target = devices.find(device)
-        folding = replace(folding, relays=folding.relays or target.relays,
-                          adder_levels=max(folding.adder_levels, target.adder_levels))
+        folding = folding.filled(target.relays, target.adder_levels)
     if frames < 0:
         raise BennError(f"Frames must be a whole number from 0, not {frames}")
     designs.check_target(directory, model, force,

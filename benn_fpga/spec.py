@@ -358,13 +358,15 @@ class Folding:
         for devices so large that this way is far
     adder_levels : levels of adders of a popcount from one register to the next, at most 2: fewer
         registers, for devices whose clock is slow in any case
+
+    Of the last two, None is left open: :meth:`filled` says what it means.
     """
 
     layers: tuple[Fold, ...]
     parallel: int = 1
     bus: int = 64
-    relays: int = 0
-    adder_levels: int = 1
+    relays: int | None = None
+    adder_levels: int | None = None
 
     def __post_init__(self) -> None:
         whole("Number of folded layers", len(self.layers), 1, MAX_LAYERS)
@@ -374,8 +376,10 @@ class Folding:
         whole("`bus`", self.bus, 8, 1 << 16)
         if self.bus % 8:
             raise BennError(f"`bus` must be a multiple of 8, not {self.bus}")
-        whole("Relays", self.relays, 0, MAX_RELAYS)
-        whole("Adder levels", self.adder_levels, 1, MAX_ADDER_LEVELS)
+        if self.relays is not None:
+            whole("Relays", self.relays, 0, MAX_RELAYS)
+        if self.adder_levels is not None:
+            whole("Adder levels", self.adder_levels, 1, MAX_ADDER_LEVELS)
 
     def check(self, model: Ensemble) -> Self:
         """Raise unless this folding fits ``model``; returns itself."""
@@ -393,14 +397,21 @@ class Folding:
         _divides(f"`parallel` {self.parallel}", self.parallel, members, "members")
         return self
 
+    def filled(self, relays: int = 0, adder_levels: int = 1) -> Self:
+        """It with these where it leaves them open."""
+        return dataclasses.replace(
+            self, relays=relays if self.relays is None else self.relays,
+            adder_levels=adder_levels if self.adder_levels is None else self.adder_levels)
+
     def rounds(self, model: Ensemble) -> int:
         """T, the members that each engine runs one after another."""
         return len(model.members) // self.parallel
 
     def describe(self) -> dict[str, Any]:
-        return {"parallel": self.parallel, "bus": self.bus, "relays": self.relays,
-                "adder_levels": self.adder_levels,
-                "layers": [dataclasses.asdict(fold) for fold in self.layers]}
+        whole = self.filled()
+        return {"parallel": whole.parallel, "bus": whole.bus, "relays": whole.relays,
+                "adder_levels": whole.adder_levels,
+                "layers": [dataclasses.asdict(fold) for fold in whole.layers]}
 
     @classmethod
     def from_json(cls, obj: object) -> Self:
@@ -421,8 +432,8 @@ class Folding:
                 folds.append(Fold(**item))
             except BennError as error:
                 raise BennError(f"Folding of layer {n}: {error}") from None
-        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64), obj.get("relays", 0),
-                   obj.get("adder_levels", 1))
+        return cls(tuple(folds), obj.get("parallel", 1), obj.get("bus", 64), obj.get("relays"),
+                   obj.get("adder_levels"))
 
 
 def _size(shape: Sequence[int]) -> str:

@@ -177,7 +177,7 @@ class _Drafter:
 
     def __init__(self, model: Ensemble, folding: Folding) -> None:
         self._model = model
-        self._folding = folding
+        self._folding = folding.filled()
         self._rounds = folding.rounds(model)
         self._stages = tuple(Stage(n, layer, fold) for n, (layer, fold) in
                              enumerate(zip(model.layers, folding.layers, strict=True)))
@@ -241,12 +241,14 @@ class _Drafter:
     def _relays(self, stage: Stage) -> int:
         """Registers between the weights of a stage and what reads them, if those may be far."""
         weights = stage.layer.weights(stage, self._rounds)
-        return self._folding.relays if weights is not None and weights.is_block else 0
+        is_far = weights is not None and weights.is_block
+        return (is_far and self._folding.relays) or 0
 
     def _adder_levels(self, stage: Stage) -> int:
         """Levels of adders from one register to the next, of weights that are not constants."""
         weights = stage.layer.weights(stage, self._rounds)
-        return self._folding.adder_levels if weights is not None and weights.words > 1 else 1
+        is_read = weights is not None and weights.words > 1
+        return (is_read and self._folding.adder_levels) or 1
 
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""

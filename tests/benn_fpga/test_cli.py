@@ -711,6 +711,25 @@ def test_a_device_chooses_where_registers_are(data, device, relays, adder_levels
     assert (folding["relays"], folding["adder_levels"]) == (relays, adder_levels)
 
 
+@pytest.mark.parametrize(("device", "told", "found"), [
+    ("ecp5-85k", {"relays": 0}, (0, 1)), ("ecp5-85k", {"relays": 2}, (2, 1)),
+    ("ecp5-85k", {}, (1, 1)), ("ice40-up5k", {"adder_levels": 1}, (0, 1)),
+    ("ice40-up5k", {"relays": 1}, (1, 2))])
+def test_a_device_leaves_what_a_folding_file_says(data, here, device, told, found):
+    layers = [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]
+    (here / "fold.json").write_text(json.dumps({"layers": layers, **told}))
+    folding = data("generate", "m.benn", "-o", "d", "--fold", "fold.json", "--device",
+                   device)["folding"]
+    assert (folding["relays"], folding["adder_levels"]) == found
+
+
+def test_a_device_leaves_what_a_manifest_says(data):
+    data("generate", "m.benn", "-o", "d", "--cycles", 12)
+    folding = data("generate", "m.benn", "-o", "e", "--fold", "d/design.json", "--device",
+                   "ice40-up5k")["folding"]
+    assert folding["adder_levels"] == 1
+
+
 def test_a_manifest_is_a_folding_file(data):
     first = data("generate", "m.benn", "-o", "d", "--cycles", 12, "--bus", 32)
     again = data("generate", "m.benn", "-o", "e", "--fold", "d/design.json", "--bus", 32)

@@ -15,7 +15,7 @@ from benn_fpga.plan import folder as designs
 from benn_fpga.plan.manifest import describe
 
 MODEL = draw.random_model(np.random.default_rng(0))
-FOLDING = draw.random_folding(np.random.default_rng(1), MODEL)
+FOLDING = draw.random_folding(np.random.default_rng(1), MODEL).filled()
 MANIFEST = describe(MODEL, FOLDING)
 
 

@@ -232,6 +232,13 @@ def test_folding_survives_json():
     assert Folding.from_json(folding.describe()) == folding
 
 
+def test_what_a_folding_leaves_open():
+    folding = Folding((Fold(2, 4),), relays=0)
+    assert folding.filled(1, 2) == Folding((Fold(2, 4),), relays=0, adder_levels=2)
+    assert folding.describe() == folding.filled().describe()
+    assert (folding.filled().relays, folding.filled().adder_levels) == (0, 1)
+
+
 @pytest.mark.parametrize(("message", "obj"), [
     ('Folding must be a JSON object like {"parallel": 2, "bus": 64, "layers": '
      '[{"pe": 8, "simd": 16}, ...]}', []),
