@@ -1,7 +1,7 @@
 """A design through Yosys and nextpnr, step by step; steps that were done before are not repeated.
 
-Everything is in the folder synth/DEVICE of the design. A result appears by a rename, after those of
-an earlier run were removed; logs are written as tools speak, and stay.
+Everything is in the folder synth/DEVICE of the design. A result appears by a rename; until then
+that of an earlier run stays, unless the tool fails. Logs are written as tools speak, and stay.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benn_fpga import devices
-from benn_fpga.errors import BennError, warn
+from benn_fpga.errors import BennError, Interrupted, warn
 from benn_fpga.output import alone, check_folder, new_folder, write_atomically
 from benn_fpga.plan.manifest import TOP
 from benn_fpga.synthesis import (
@@ -38,7 +38,8 @@ __all__ = ["FOLDER", "Synthesis", "mapped", "run"]
 FOLDER = "synth"
 _REPORT, _NETLIST, _VERILOG, _PICTURE = "report.json", "netlist.json", "netlist.v", "floorplan.svg"
 _MODEL = "simulation.v"
-_YOSYS, _NEXTPNR = "yosys", "nextpnr"
+_YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
+_FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,12 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
     check_folder(folder)
     with alone(folder):
         work = _Work(design, device, folder, bar, force)
-        work.synthesise()
-        if pnr and not work.missing:
-            work.place_and_route(seed, clock)
-            if device.family.caution:
-                warn(device.family.caution)
+        with work.that_may_be_interrupted():
+            work.synthesise()
+            if pnr and not work.missing:
+                work.place_and_route(seed, clock)
+                if device.family.caution:
+                    warn(device.family.caution)
         return work.result(clock)
 
 
@@ -154,8 +156,9 @@ def mapped(design, device, *, bar):
     check_folder(folder)
     with alone(folder):
         work = _Work(design, device, folder, bar, False)
-        work.synthesise()
-        return work.model()
+        with work.that_may_be_interrupted():
+            work.synthesise()
+            return work.model()
 
 
 class _Work:
@@ -182,15 +185,37 @@ class _Work:
         text = json.dumps(self._report, indent=2) + "\n"
         write_atomically(self._folder / _REPORT, text.encode(), force=True)
 
-    def _forget(self, step, *names):
-        """Remove a result, so that none is there whose step has failed."""
-        self._report.pop(step, None)
-        for name in (_REPORT, *names):
-            (self._folder / name).unlink(missing_ok=True)
+    def _forget(self, *steps):
+        """Remove the results of steps, so that none is there which has failed or is of another
+        netlist."""
+        for step in steps:
+            self._report.pop(step, None)
+            for name in _FILES[step]:
+                (self._folder / name).unlink(missing_ok=True)
+        if self._report:
+            self._write()
+        else:
+            (self._folder / _REPORT).unlink(missing_ok=True)
 
-    def _is_done(self, step, key, *names):
+    def _forget_what_follows(self):
+        """... of the netlist."""
+        self._forget(_NEXTPNR, _MODELS)
+        self._log(_NEXTPNR).unlink(missing_ok=True)
+
+    @contextmanager
+    def that_may_be_interrupted(self):
+        """Say what is there after Ctrl-C, if anything is."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not self._report:
+                raise
+            raise Interrupted(f"interrupted; {self._folder} has what {' and '.join(self._report)} "
+                              f"found before") from None
+
+    def _is_done(self, step, key):
         done = not self._force and self._report.get(step, {}).get("key") == key and \
-            all((self._folder / name).is_file() for name in names)
+            all((self._folder / name).is_file() for name in _FILES[step])
         if done:
             self._reused.append(step)
             self._steps[step] = self._report[step]["seconds"]
@@ -198,12 +223,25 @@ class _Work:
 
     @contextmanager
     def _step(self, step, key, text):
-        """Run a tool in a folder that is removed; all that is kept must be moved out of it."""
+        """Run a tool in a folder that is removed; all that is kept must be moved out of it.
+
+        If the tool fails there is no result; if the user ends it there is that of before.
+        """
         start, work = time.monotonic(), new_folder(self._folder, ".run.")
-        result = {"key": key}
+        result, log = {"key": key}, self._log(step)
+        before = log.read_bytes() if step in self._report and log.is_file() else None
         try:
             with self._bar(text, None):
                 yield work, result
+        except Exception:
+            self._forget(step)
+            if step == _YOSYS:
+                self._forget_what_follows()
+            raise
+        except BaseException:
+            if before is not None:
+                write_atomically(log, before, force=True)
+            raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
         self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
@@ -217,11 +255,8 @@ class _Work:
         family, tool = self._device.family, toolchain.yosys()
         self._tools[_YOSYS] = str(tool)
         key = _key(self._design.manifest["verilog_sha256"], self._device.name, tool)
-        if self._is_done(_YOSYS, key, _NETLIST, _VERILOG):
+        if self._is_done(_YOSYS, key):
             return
-        self._forget(_YOSYS, _NETLIST, _VERILOG)
-        self._forget(_NEXTPNR, _PICTURE, f"{_NEXTPNR}.log")
-        self._forget("models", _MODEL)
         with self._step(_YOSYS, key, f"synthesis for {self._device.name}") as (work, result):
             text = self._design.verilog.read_text()
             (work / "design.v").write_text(modules.bordered(text, TOP, self._owners))
@@ -235,7 +270,9 @@ class _Work:
                 if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
                     break
             result |= counted
-            for name in (_NETLIST, _VERILOG):
+            if self._report.get(_YOSYS, {}).get("key") != key:
+                self._forget_what_follows()
+            for name in _FILES[_YOSYS]:
                 os.replace(work / name, self._folder / name)
 
     def _improve(self, tool, work):
@@ -272,16 +309,14 @@ class _Work:
     def model(self):
         path, tool = self._folder / _MODEL, toolchain.yosys()
         key = _key(self._report[_YOSYS]["key"], _MODEL)
-        if not self._is_done("models", key, _MODEL):
-            self._forget("models", _MODEL)
-            self._write()
-            with self._step("models", key, f"models of {self._device.name}") as (work, _):
+        if not self._is_done(_MODELS, key):
+            with self._step(_MODELS, key, f"models of {self._device.name}") as (work, _):
                 shutil.copy(self._folder / _VERILOG, work)
                 (work / "run.ys").write_text(script.simulation(self._device.family, work))
-                tool.run(["-q", "-s", "run.ys"], work, self._log("models"))
-                with self._readable("models"):
+                tool.run(["-q", "-s", "run.ys"], work, self._log(_MODELS))
+                with self._readable(_MODELS):
                     os.replace(work / _MODEL, path)
-            self._log("models").unlink()
+            self._log(_MODELS).unlink()
         return path
 
     @property
@@ -307,14 +342,12 @@ class _Work:
         device, tool = self._device, toolchain.nextpnr(self._device.family.nextpnr)
         self._tools[_NEXTPNR] = str(tool)
         key = _key(self._report[_YOSYS]["key"], tool, seed, clock)
-        if self._is_done(_NEXTPNR, key, _PICTURE):
+        if self._is_done(_NEXTPNR, key):
             return
         whole = self._surrounded()
         if self._missing_around:
             return
         self._check_memory()
-        self._forget(_NEXTPNR, _PICTURE)
-        self._write()
         with self._step(_NEXTPNR, key, f"placement on {device.name}") as (work, result):
             (work / "pins.json").write_text(json.dumps(whole))
             arguments = [*device.arguments, "--json", "pins.json", "--report", "timing.json",

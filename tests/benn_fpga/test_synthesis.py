@@ -6,6 +6,7 @@ Stand-ins on PATH take the place of the tools, but for the last tests, which run
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +28,8 @@ from benn_fpga.synthesis import (
     timing,
     toolchain,
 )
-from benn_fpga.synthesis.owners import HARNESS, Owner, Owners, signal
+from benn_fpga.synthesis import owners as naming
+from benn_fpga.synthesis.owners import HARNESS, Owner, Owners
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
 # The netlist of a design in which a register of layer 0 counts, in two engines, and a port.
@@ -133,8 +135,8 @@ def test_owner_of_what_engines_share():
 
 
 def test_signal_without_what_tools_append():
-    assert signal("voter.top_SB_DFFE_Q_2_D_SB_LUT4_O_LC") == "voter.top"
-    assert signal("engine0.layer0.x_TRELLIS_FF_Q_1") == "engine0.layer0.x"
+    assert naming.signal("voter.top_SB_DFFE_Q_2_D_SB_LUT4_O_LC") == "voter.top"
+    assert naming.signal("engine0.layer0.x_TRELLIS_FF_Q_1") == "engine0.layer0.x"
 
 
 def test_count(owners):
@@ -434,19 +436,52 @@ def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch)
     assert "nextpnr.log" not in kept(design)
 
 
-def test_interrupted(design, stand_in):
-    stand_in("import time; print('on', flush=True); time.sleep(60)")
+def interrupted(design, *options, tool="yosys"):
+    """Exit code and last line of a command that gets Ctrl-C while a tool sleeps."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benn_fpga", "synth", str(design.directory), "--device",
-         "ice40-up5k"], stderr=subprocess.PIPE, text=True)
-    log = design.directory / "synth" / "ice40-up5k" / "yosys.log"
-    while not (log.exists() and log.read_text()):
+         "ice40-up5k", *options], stderr=subprocess.PIPE, text=True)
+    log = design.directory / "synth" / "ice40-up5k" / f"{tool}.log"
+    while not (log.exists() and "asleep" in log.read_text()):
         time.sleep(0.01)
-    process.send_signal(2)
-    assert process.communicate()[1].splitlines()[-1] \
-        == "benn-fpga: error: interrupted; nothing was written"
-    assert process.returncode == 130
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1].splitlines()[-1]
+    return process.returncode, said.removeprefix("benn-fpga: error: ")
+
+
+def contents(design):
+    return {path.name: path.read_bytes()
+            for path in (design.directory / "synth" / "ice40-up5k").iterdir()}
+
+
+SLEEP = "import time; print('asleep', flush=True); time.sleep(60)"
+
+
+def test_interrupted(design, stand_in):
+    stand_in(SLEEP)
+    assert interrupted(design) == (130, "interrupted; nothing was written")
     assert kept(design) == ["yosys.log"]
+
+
+@pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
+def test_interrupted_after_an_earlier_run(design, stand_in, tool):
+    assert synth(design, "--pnr") == 0
+    before = contents(design)
+    stand_in(SLEEP, {name: text for name, text in VERSIONS.items() if name.startswith(tool)})
+    code, said = interrupted(design, "--pnr", "--force", tool=tool)
+    folder = design.directory / "synth" / "ice40-up5k"
+    assert (code, said) == (130, f"interrupted; {folder} has what yosys and nextpnr found before")
+    after = contents(design)
+    if tool == "nextpnr":  # Yosys ran again, and took its time
+        before["report.json"] = after["report.json"]
+    assert after == before
+    assert synth(design, "--pnr") == 0  # asks no tool
+
+
+def test_interrupted_before_placement(design, stand_in):
+    stand_in(SLEEP, {"nextpnr-ice40": VERSIONS["nextpnr-ice40"]})
+    assert interrupted(design, "--pnr", tool="nextpnr")[1].endswith("has what yosys found before")
+    assert "floorplan.svg" not in kept(design)
 
 
 def test_a_native_tool_that_is_too_old(stand_in):
