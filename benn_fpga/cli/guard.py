@@ -1,16 +1,19 @@
 """One line per error: runs a program and turns whatever is raised into words and an exit code."""
 
 import os
+import signal
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, contextmanager
 
 from benn_fpga.cli.console import plain
 from benn_fpga.errors import BennError
 from benn_fpga.output import is_full
 
-__all__ = ["BROKEN_PIPE", "INTERRUPTED", "complain", "guard"]
+__all__ = ["BROKEN_PIPE", "INTERRUPTED", "TERMINATED", "complain", "guard"]
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports a process that such a signal ended
+# As a shell reports a process that such a signal ended.
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
 
 
 def complain(program, text, severity="error"):
@@ -18,7 +21,10 @@ def complain(program, text, severity="error"):
 
 
 def guard(program, function, interrupted="interrupted"):
-    """Call ``function``, whose result is the exit code; ``BENN_DEBUG=1`` lets errors through."""
+    """Call ``function``, whose result is the exit code; ``BENN_DEBUG=1`` lets errors through.
+
+    SIGTERM is taken as Ctrl-C: tools that run are ended, and folders they worked in are removed.
+    """
     with ExitStack() as before:
         if sys.stderr is None:  # closed; print would take stdout for it
             sys.stderr = before.enter_context(open(os.devnull, "w", encoding="utf-8"))
@@ -30,9 +36,34 @@ def guard(program, function, interrupted="interrupted"):
             if hasattr(stream, "reconfigure"):
                 before.callback(stream.reconfigure, errors=stream.errors)
                 stream.reconfigure(errors="backslashreplace")
+        came = before.enter_context(_termination())
         if os.environ.get("BENN_DEBUG") == "1":
             return function()
-        return _caught(program, function, interrupted)
+        code = _caught(program, function, interrupted)
+        return TERMINATED if came and code == INTERRUPTED else code
+
+
+@contextmanager
+def _termination():
+    """Raise KeyboardInterrupt when SIGTERM comes; yields a list that it is then in."""
+    came, owner = [], os.getpid()
+
+    def end(number, frame):
+        if os.getpid() != owner:  # a process that was forked has nothing to remove
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        came.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread() or \
+            signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # somebody else cares for it
+        yield came
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _caught(program, function, interrupted):

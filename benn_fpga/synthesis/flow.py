@@ -38,6 +38,7 @@ __all__ = ["FOLDER", "Synthesis", "mapped", "run"]
 FOLDER = "synth"
 _REPORT, _NETLIST, _VERILOG, _PICTURE = "report.json", "netlist.json", "netlist.v", "floorplan.svg"
 _MODEL = "simulation.v"
+_RUN = ".run."  # how folders begin in which tools run
 _YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
 _FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
 
@@ -135,7 +136,7 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
                         f"leave out `pnr`, or take another device")
     folder = design.directory / FOLDER / device.name
     check_folder(folder)
-    with alone(folder):
+    with _entered(folder):
         work = _Work(design, device, folder, bar, force)
         with work.that_may_be_interrupted():
             work.synthesise()
@@ -154,11 +155,21 @@ def mapped(design, device, *, bar):
         raise BennError(f"{device.name} has no cells that could be simulated; take another device")
     folder = design.directory / FOLDER / device.name
     check_folder(folder)
-    with alone(folder):
+    with _entered(folder):
         work = _Work(design, device, folder, bar, False)
         with work.that_may_be_interrupted():
             work.synthesise()
             return work.model()
+
+
+@contextmanager
+def _entered(folder):
+    """Let one process at a time into ``folder``, without what one that was killed has left."""
+    with alone(folder) as locked:
+        if locked:
+            for left in folder.glob(f"{_RUN}*"):
+                shutil.rmtree(left, ignore_errors=True)
+        yield
 
 
 class _Work:
@@ -227,7 +238,7 @@ class _Work:
 
         If the tool fails there is no result; if the user ends it there is that of before.
         """
-        start, work = time.monotonic(), new_folder(self._folder, ".run.")
+        start, work = time.monotonic(), new_folder(self._folder, _RUN)
         result, log = {"key": key}, self._log(step)
         before = log.read_bytes() if step in self._report and log.is_file() else None
         try:

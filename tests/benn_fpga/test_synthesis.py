@@ -436,31 +436,53 @@ def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch)
     assert "nextpnr.log" not in kept(design)
 
 
-def interrupted(design, *options, tool="yosys"):
-    """Exit code and last line of a command that gets Ctrl-C while a tool sleeps."""
+def interrupted(design, *options, tool="yosys", by=signal.SIGINT):
+    """Exit code and last line of a command that gets a signal while a tool sleeps."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benn_fpga", "synth", str(design.directory), "--device",
          "ice40-up5k", *options], stderr=subprocess.PIPE, text=True)
     log = design.directory / "synth" / "ice40-up5k" / f"{tool}.log"
     while not (log.exists() and "asleep" in log.read_text()):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     said = process.communicate()[1].splitlines()[-1]
     return process.returncode, said.removeprefix("benn-fpga: error: ")
 
 
+def is_running(process):
+    """Whether there is one of this number, and not only what its parent has not asked for yet."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True,
+                          check=False)
+    return said.stdout.strip()[:1] not in ("", "Z")
+
+
 def contents(design):
     return {path.name: path.read_bytes()
-            for path in (design.directory / "synth" / "ice40-up5k").iterdir()}
+            for path in (design.directory / "synth" / "ice40-up5k").iterdir() if path.is_file()}
 
 
-SLEEP = "import time; print('asleep', flush=True); time.sleep(60)"
+SLEEP = "import os, time; print(os.getpid(), 'asleep', flush=True); time.sleep(60)"
 
 
-def test_interrupted(design, stand_in):
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(design, stand_in, by, code):
+    """The tool has ended too."""
     stand_in(SLEEP)
-    assert interrupted(design) == (130, "interrupted; nothing was written")
+    assert interrupted(design, by=by) == (code, "interrupted; nothing was written")
     assert kept(design) == ["yosys.log"]
+    tool, end = int(contents(design)["yosys.log"].split()[0]), time.monotonic() + 10
+    while is_running(tool):
+        assert time.monotonic() < end
+
+
+def test_what_a_killed_run_has_left(design, stand_in):
+    stand_in(SLEEP)
+    assert interrupted(design, by=signal.SIGKILL)[0] == -signal.SIGKILL
+    os.kill(int(contents(design)["yosys.log"].split()[0]), signal.SIGKILL)
+    assert kept(design)[0].startswith(".run.")
+    stand_in()
+    assert synth(design) == 0
+    assert kept(design) == ["netlist.json", "netlist.v", "report.json", "yosys.log"]
 
 
 @pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
