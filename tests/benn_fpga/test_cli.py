@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -1114,9 +1113,7 @@ def test_control_c_while_importing(here):
 @pytest.mark.train
 def test_control_c_in_training(here):
     argv = ["train", "data.npz", "-o", "t.benn", "--epochs", "5000"]
-    # What a shell starts in the background ignores the signal, and so would all its children.
-    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True, preexec_fn=heeds,
+    with subprocess.Popen([sys.executable, "-m", "benn_fpga", *argv], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         lines = [process.stderr.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
