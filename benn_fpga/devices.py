@@ -102,7 +102,9 @@ class Family:
     nextpnr : which nextpnr places it; None if it is only counted
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
-    placed : resources by the type of cells after placement, where that says more than the netlist
+    placed : a resource of which a netlist after placement says more than that before, and how many
+        of it a cell takes there, by type; empty if there is none
+    passing : how names of cells end that nextpnr adds in free places, as a way to another cell
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
     lut_steps : (label, commands, label) that ``command`` runs otherwise from the first label of its
@@ -127,7 +129,8 @@ class Family:
     nextpnr: str | None = None
     harness: Harness | None = None
     has_logic_cells: bool = False
-    placed: Mapping[str, str] = field(default_factory=dict)
+    placed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
+    passing: str = ""
     lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
     outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
@@ -202,7 +205,7 @@ _ECP5 = Family(
     block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
     nextpnr="ecp5",
     harness=Harness(("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
+    placed=("lut", {"TRELLIS_COMB": 1}), chain="CCU2C",
     outputs={"DP16KD": (
         Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
                ("OCEA", "OCEB"), {"DATA_WIDTH_B": (36,)}),
@@ -229,7 +232,7 @@ def _ice40(device: str) -> Family:
         block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
         harness=Harness(("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
         flip_flop=FlipFlop("SB_DFF", "C", "D", "Q"),
-        has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"},
+        has_logic_cells=True, placed=("logic_cells", {"ICESTORM_LC": 1}),
         # There are no small memories in LUTs: what is not in a block takes a cell for every bit,
         # and more to choose between them; a constant one takes about a cell for eight.
         spends_blocks="memory_libmap -lib +/ice40/brams.txt -logic-cost-ram 3 "
@@ -254,6 +257,11 @@ def _gowin(family: str) -> Family:
         block="18k", models=("+/gowin/cells_sim.v",), own_models="gowin.v",
         nextpnr="himbaechel-gowin",
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        # Chains of ALUs get a head, a tail if logic reads the carry, and one more if they are odd.
+        # A memory is four LUTs and itself, which keeps four others free.
+        placed=("lut", {**dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "ALU"), 1),
+                        **dict.fromkeys(("RAM16SDP1", "RAM16SDP2", "RAM16SDP4"), 4)}),
+        passing="_passthrough_lut$",
         # By nextpnr those of narrower words do not work on all of these FPGAs; SDPB was not tried.
         outputs=dict.fromkeys(("SP", "SPX9"), (
             Output(("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),

@@ -120,12 +120,11 @@ def count(module, family, owners):
 def placed(module, family):
     """What a netlist that nextpnr has placed takes, by the names of RESOURCES that it says better
     than the netlist before: it adds cells to carry chains and for constants."""
-    used = Counter()
-    for name, cell in module["cells"].items():
-        what = family.placed.get(cell["type"])
-        if what is not None and not name.startswith(f"{HARNESS}."):
-            used[what] += 1
-    return dict(used)
+    resource, numbers = family.placed
+    left_out = (family.passing,) if family.passing else ()
+    used = sum(numbers.get(cell["type"], 0) for name, cell in module["cells"].items()
+               if not name.startswith(f"{HARNESS}.") and not name.endswith(left_out))
+    return {resource: used} if used else {}
 
 
 def _is_output(cell, port):

@@ -185,6 +185,16 @@ def test_ports_of_a_cell_that_yosys_does_not_know(owners):
     assert (found.lut, found.bram) == (1, 1)
 
 
+def test_what_a_placed_gowin_design_takes():
+    """ALUs that nextpnr adds and a memory whole; neither ways through free LUTs nor the harness."""
+    cells = {"voter.a": "ALU", "voter.a_HEAD_ALULC": "ALU", "voter.a_DUMMY_ALULC": "ALU",
+             "voter.b": "LUT2", "voter.q": "DFFE", "voter.q_passthrough_lut$": "LUT4",
+             "ring0.m": "RAM16SDP4", **{f"ring0.m_LUT{n}": "LUT4" for n in range(4)},
+             f"{HARNESS}.parity": "LUT4", "$PACKER_GND_DRV": "GOWIN_GND"}
+    made = module({name: (cell_type, {}) for name, cell_type in cells.items()})
+    assert netlist.placed(made, devices.find("gowin-gw1n-9").family) == {"lut": 3 + 1 + 8}
+
+
 def test_harness_has_four_pins_and_drives_every_input():
     made = harness.around(module(), devices.find("ice40-up5k").family)
     assert set(made["ports"]) == {"clk", "shift_in", "parity"}
