@@ -446,6 +446,29 @@ def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch)
     assert "nextpnr.log" not in kept(design)
 
 
+V2 = {"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max",
+      "sys/fs/cgroup/a/memory.max": 900 << 20, "sys/fs/cgroup/a/memory.current": 700 << 20,
+      "sys/fs/cgroup/a/memory.stat": f"anon 5\ninactive_file {50 << 20}\n"}
+V1 = {"proc/self/cgroup": "9:cpu:/a\n4:memory,rdma:/elsewhere\n",
+      "sys/fs/cgroup/memory/memory.limit_in_bytes": 900 << 20,
+      "sys/fs/cgroup/memory/memory.usage_in_bytes": 700 << 20,
+      "sys/fs/cgroup/memory/memory.stat": f"inactive_file 5\ntotal_inactive_file {50 << 20}\n"}
+
+
+@pytest.mark.parametrize(("files", "megabytes"), [
+    ({}, None), ({"proc/meminfo": "MemFree: 1 kB\nMemAvailable:  819200 kB\n"}, 800),
+    (V2, 250), (V1, 250), ({**V2, "proc/meminfo": "MemAvailable: 102400 kB\n"}, 100),
+    ({**V2, "proc/meminfo": "MemAvailable: 819200 kB\n"}, 250),
+    ({**V2, "sys/fs/cgroup/a/memory.current": 2000 << 20}, 0)])
+def test_available_memory(tmp_path, monkeypatch, files, megabytes):
+    """The least that the machine, or a group of either version or one around it, has left."""
+    monkeypatch.setattr(toolchain, "_ROOT", tmp_path)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(str(text))
+    assert toolchain.available_memory() == megabytes
+
+
 def interrupted(design, *options, tool="yosys", by=signal.SIGINT):
     """Exit code and last line of a command that gets a signal while a tool sleeps."""
     process = subprocess.Popen(
