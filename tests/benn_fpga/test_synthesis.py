@@ -552,7 +552,6 @@ def test_a_tool_that_is_not_installed(monkeypatch):
         toolchain.nextpnr("none")
 
 
-@pytest.mark.xdist_group("yosys")
 def test_the_real_tools(made):
     """The smallest design on the family that takes the least time."""
     found = api.synth(made, "ice40-up5k", pnr=True, progress=False)

@@ -10,7 +10,7 @@ from benn_fpga import api, golden
 from benn_fpga.errors import BennError
 from benn_fpga.spec import Fold, Folding
 
-pytestmark = [pytest.mark.sim, pytest.mark.xdist_group("yosys")]
+pytestmark = pytest.mark.sim
 
 FAMILIES = ("ice40-up5k", "ecp5-12k", "gowin-gw1n-9", "xc7")
 # Constants and everything in parallel; folded, in rounds. Neither needs a block RAM.
