@@ -188,7 +188,8 @@ class _Work:
             report = json.loads((self._folder / _REPORT).read_bytes())
             steps = report.items() if isinstance(report, dict) else ()
             return {step: each for step, each in steps
-                    if isinstance(each, dict) and {"key", "seconds"} <= set(each)}
+                    if isinstance(each, dict) and {"key", "seconds", "files"} <= set(each)
+                    and isinstance(each["files"], dict)}
         except (OSError, ValueError, RecursionError):
             return {}
 
@@ -225,12 +226,26 @@ class _Work:
                               f"found before") from None
 
     def _is_done(self, step, key):
-        done = not self._force and self._report.get(step, {}).get("key") == key and \
-            all((self._folder / name).is_file() for name in _FILES[step])
-        if done:
-            self._reused.append(step)
-            self._steps[step] = self._report[step]["seconds"]
-        return done
+        before = self._report.get(step, {})
+        if self._force or before.get("key") != key:
+            return False
+        now = self._hashes(step)
+        if now != before["files"]:
+            changed = [name for name in now if now[name] != before["files"].get(name)]
+            warn(f"{' and '.join(changed)} in {self._folder} changed since {step} made it; {step} "
+                 f"runs again")
+            return False
+        self._reused.append(step)
+        self._steps[step] = before["seconds"]
+        return True
+
+    def _hashes(self, step):
+        """Of the files of a step, None of one that is not there."""
+        hashes = {}
+        for name in _FILES[step]:
+            path = self._folder / name
+            hashes[name] = _sha256(path) if path.is_file() else None
+        return hashes
 
     @contextmanager
     def _step(self, step, key, text):
@@ -256,6 +271,7 @@ class _Work:
         finally:
             shutil.rmtree(work, ignore_errors=True)
         self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
+        result["files"] = self._hashes(step)
         self._report[step] = result
         self._write()
 
@@ -437,6 +453,11 @@ class _Work:
             files={name: str(self._folder / name) for step in self._steps for name in names[step]},
             steps=self._steps,
             reused=self._reused)
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key(*parts):

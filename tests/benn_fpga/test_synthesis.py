@@ -372,6 +372,25 @@ def test_a_second_run_asks_no_tool(design, stand_in, capsys):
     assert synth(design, "--force") == 1
 
 
+@pytest.mark.parametrize(("tool", "name"), [
+    ("yosys", "netlist.v"), ("yosys", "netlist.json"), ("nextpnr", "floorplan.svg")])
+@pytest.mark.parametrize("change", [
+    lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    lambda path: path.write_bytes(path.read_bytes() + b" "), lambda path: path.unlink()])
+def test_a_file_that_somebody_has_changed(design, stand_in, capsys, tool, name, change):
+    """It is made again, and what was not changed is not."""
+    assert synth(design, "--pnr") == 0
+    before, path = contents(design), design.directory / "synth" / "ice40-up5k" / name
+    change(path)
+    capsys.readouterr()
+    assert synth(design, "--pnr") == 0
+    said = capsys.readouterr().err
+    assert said.count(f"note: {name} in {path.parent} changed since {tool} made it; {tool} runs "
+                      f"again\n") == 1
+    assert f"note: {'nextpnr' if tool == 'yosys' else 'yosys'}: done before" in said
+    assert {**contents(design), "report.json": None} == {**before, "report.json": None}
+
+
 def test_another_version_runs_again(design, stand_in):
     assert synth(design) == 0
     stand_in("sys.exit(9)", {"yosys": "Yosys 0.100"})
@@ -552,16 +571,16 @@ def test_a_tool_that_is_not_installed(monkeypatch):
         toolchain.nextpnr("none")
 
 
-def test_the_real_tools(made):
+def test_the_real_tools(design):
     """The smallest design on the family that takes the least time."""
-    found = api.synth(made, "ice40-up5k", pnr=True, progress=False)
+    found = api.synth(design, "ice40-up5k", pnr=True, progress=False)
     assert found.failure is None
     assert (found.bram, found.dsp, found.xnor_lanes) == (4, 0, 64)
     assert found.lut == sum(row["lut"] for row in found.nodes)
     assert found.ff == sum(row["ff"] for row in found.engines)
-    nodes = {node["name"] for node in made.manifest["nodes"]} | {"between nodes", "ports"}
+    nodes = {node["name"] for node in design.manifest["nodes"]} | {"between nodes", "ports"}
     assert {part["node"].rpartition(".")[2] for part in found.critical_path["segments"]} <= nodes
     assert 10 < found.fmax_mhz < 100
-    counted = netlist.read(made.directory / "synth" / "ice40-up5k" / "netlist.json", "benn_top")
+    counted = netlist.read(design.directory / "synth" / "ice40-up5k" / "netlist.json", "benn_top")
     assert sum(cell["type"] == "SB_LUT4" for cell in counted["cells"].values()) \
         == found.cells["SB_LUT4"]
