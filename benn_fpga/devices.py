@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from benn_fpga.errors import BennError
 
-__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness", "Output",
-           "find"]
+__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness",
+           "OutputRegister", "find"]
 
 RESOURCES = {  # what is counted, and what it is called
     "lut": "LUTs",
@@ -67,7 +67,7 @@ class Harness:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputRegister:
     """A register at outputs of a block RAM, which is there whether it is used or not.
 
     Members
@@ -110,13 +110,13 @@ class Family:
     lut_steps : (label, commands, label) that ``command`` runs otherwise from the first label of its
         own up to the second
     spends_blocks : command of Yosys that maps more memories to block RAMs than it would by itself
-    outputs : registers of block RAMs that Yosys leaves unused, by type of cell; of those that a
+    output_registers : of block RAMs, which Yosys leaves unused, by type of cell; of those that a
         block has, the first
     flip_flop : its :class:`FlipFlop`; None if it is of no real family
     caution : what to keep in mind of its clock
     fed_by_luts : type of carry cell and its port that nothing but a LUT can drive: where none does,
         one is taken to pass the bit on
-    chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
+    carry_cell : type of those (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
     """
 
@@ -133,11 +133,11 @@ class Family:
     passing: str = ""
     lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
-    outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
+    output_registers: Mapping[str, tuple[OutputRegister, ...]] = field(default_factory=dict)
     flip_flop: FlipFlop | None = None
     caution: str = ""
     fed_by_luts: tuple[str, str] | None = None
-    chain: str | None = None
+    carry_cell: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
 
     def cost(self, cell_type: str) -> Cost | None:
@@ -205,12 +205,12 @@ _ECP5 = Family(
     block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
     nextpnr="ecp5",
     harness=Harness(("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed=("lut", {"TRELLIS_COMB": 1}), chain="CCU2C",
-    outputs={"DP16KD": (
-        Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
+    placed=("lut", {"TRELLIS_COMB": 1}), carry_cell="CCU2C",
+    output_registers={"DP16KD": (
+        OutputRegister(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
                ("OCEA", "OCEB"), {"DATA_WIDTH_B": (36,)}),
-        Output(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
-        Output(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
+        OutputRegister(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
+        OutputRegister(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
     # A string of digits ends in a space, or it would be a number.
     flip_flop=FlipFlop("TRELLIS_FF", "CLK", "DI", "Q", _on(LSR="0", CE="1"), _on(
         CEMUX="1 ", CLKMUX="CLK", GSR="DISABLED", LSRMUX="LSR", REGSET="RESET",
@@ -263,8 +263,8 @@ def _gowin(family: str) -> Family:
                         **dict.fromkeys(("RAM16SDP1", "RAM16SDP2", "RAM16SDP4"), 4)}),
         passing="_passthrough_lut$",
         # By nextpnr those of narrower words do not work on all of these FPGAs; SDPB was not tried.
-        outputs=dict.fromkeys(("SP", "SPX9"), (
-            Output(("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),
+        output_registers=dict.fromkeys(("SP", "SPX9"), (OutputRegister(
+            ("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),
         flip_flop=FlipFlop("DFF", "CLK", "D", "Q"),
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
@@ -295,11 +295,11 @@ _XC7 = Family(
         "DSP48E1": _DSP,
     },
     block="18k", models=("+/xilinx/cells_sim.v",), own_models="xc7.v",
-    outputs={name: (
-        Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
+    output_registers={name: (
+        OutputRegister(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
                ("REGCEAREGCE",), {"READ_WIDTH_A": (wide,)}),
-        Output(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
-        Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
+        OutputRegister(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
+        OutputRegister(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
         for name, wide in (("RAMB18E1", 36), ("RAMB36E1", 72))},
     lut_steps=_XC7_LUTS, fed_by_luts=("CARRY4", "S"),
     flip_flop=FlipFlop("FDRE", "C", "D", "Q", _on(R="0", CE="1")))

@@ -306,7 +306,7 @@ class _Work:
         """Write the netlist anew, with registers moved into block RAMs and carry chains without a
         cell before them, if there are any."""
         family = self._device.family
-        if not family.outputs and family.chain is None:
+        if not family.output_registers and family.carry_cell is None:
             return
         with self._readable(_YOSYS):
             whole = json.loads((work / _NETLIST).read_bytes())
@@ -390,7 +390,7 @@ class _Work:
                     "utilisation": report["utilization"],
                     "clock_mhz": clock or device.clock,
                     "seed": seed,
-                    "used": netlist.placed(placed, device.family),
+                    "used": netlist.count_placed(placed, device.family),
                 }
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{result['fmax_mhz']:g} MHz"
