@@ -14,7 +14,7 @@ help: ## show this list
 setup: $(STAMP) ## make .venv and install everything into it
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo 'setup: making .venv and installing the packages of constraints.txt: 1.4 GB, some minutes'
+	@echo 'setup: making .venv and installing the packages of constraints.txt: 2.2 GB, some minutes'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

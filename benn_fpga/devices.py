@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from benn_fpga.errors import BennError
 
-__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness", "Output",
-           "find"]
+__all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness",
+           "OutputRegister", "find"]
 
 RESOURCES = {  # what is counted, and what it is called
     "lut": "LUTs",
@@ -67,7 +67,7 @@ class Harness:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputRegister:
     """A register at outputs of a block RAM, which is there whether it is used or not.
 
     Members
@@ -102,19 +102,21 @@ class Family:
     nextpnr : which nextpnr places it; None if it is only counted
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
-    placed : resources by the type of cells after placement, where that says more than the netlist
+    placed : a resource of which a netlist after placement says more than that before, and how many
+        of it a cell takes there, by type; empty if there is none
+    passing : how names of cells end that nextpnr adds in free places, as a way to another cell
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
     lut_steps : (label, commands, label) that ``command`` runs otherwise from the first label of its
         own up to the second
     spends_blocks : command of Yosys that maps more memories to block RAMs than it would by itself
-    outputs : registers of block RAMs that Yosys leaves unused, by type of cell; of those that a
+    output_registers : of block RAMs, which Yosys leaves unused, by type of cell; of those that a
         block has, the first
     flip_flop : its :class:`FlipFlop`; None if it is of no real family
     caution : what to keep in mind of its clock
     fed_by_luts : type of carry cell and its port that nothing but a LUT can drive: where none does,
         one is taken to pass the bit on
-    chain : type of carry cell (ports CIN and COUT) that nextpnr adds more of: one where a chain
+    carry_cell : type of those (ports CIN and COUT) that nextpnr adds more of: one where a chain
         starts, and one where other logic reads a carry
     """
 
@@ -127,14 +129,15 @@ class Family:
     nextpnr: str | None = None
     harness: Harness | None = None
     has_logic_cells: bool = False
-    placed: Mapping[str, str] = field(default_factory=dict)
+    placed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
+    passing: str = ""
     lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
-    outputs: Mapping[str, tuple[Output, ...]] = field(default_factory=dict)
+    output_registers: Mapping[str, tuple[OutputRegister, ...]] = field(default_factory=dict)
     flip_flop: FlipFlop | None = None
     caution: str = ""
     fed_by_luts: tuple[str, str] | None = None
-    chain: str | None = None
+    carry_cell: str | None = None
     memories: tuple[tuple[str, ...], str] | None = None
 
     def cost(self, cell_type: str) -> Cost | None:
@@ -202,12 +205,12 @@ _ECP5 = Family(
     block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
     nextpnr="ecp5",
     harness=Harness(("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed={"TRELLIS_COMB": "lut"}, chain="CCU2C",
-    outputs={"DP16KD": (
-        Output(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
+    placed=("lut", {"TRELLIS_COMB": 1}), carry_cell="CCU2C",
+    output_registers={"DP16KD": (
+        OutputRegister(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
                ("OCEA", "OCEB"), {"DATA_WIDTH_B": (36,)}),
-        Output(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
-        Output(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
+        OutputRegister(("DOA*",), "CLKA", _on(REGMODE_A="OUTREG"), ("OCEA",)),
+        OutputRegister(("DOB*",), "CLKB", _on(REGMODE_B="OUTREG"), ("OCEB",)))},
     # A string of digits ends in a space, or it would be a number.
     flip_flop=FlipFlop("TRELLIS_FF", "CLK", "DI", "Q", _on(LSR="0", CE="1"), _on(
         CEMUX="1 ", CLKMUX="CLK", GSR="DISABLED", LSRMUX="LSR", REGSET="RESET",
@@ -229,7 +232,7 @@ def _ice40(device: str) -> Family:
         block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
         harness=Harness(("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
         flip_flop=FlipFlop("SB_DFF", "C", "D", "Q"),
-        has_logic_cells=True, placed={"ICESTORM_LC": "logic_cells"},
+        has_logic_cells=True, placed=("logic_cells", {"ICESTORM_LC": 1}),
         # There are no small memories in LUTs: what is not in a block takes a cell for every bit,
         # and more to choose between them; a constant one takes about a cell for eight.
         spends_blocks="memory_libmap -lib +/ice40/brams.txt -logic-cost-ram 3 "
@@ -254,9 +257,14 @@ def _gowin(family: str) -> Family:
         block="18k", models=("+/gowin/cells_sim.v",), own_models="gowin.v",
         nextpnr="himbaechel-gowin",
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
+        # Chains of ALUs get a head, a tail if logic reads the carry, and one more if they are odd.
+        # A memory is four LUTs and itself, which keeps four others free.
+        placed=("lut", {**dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "ALU"), 1),
+                        **dict.fromkeys(("RAM16SDP1", "RAM16SDP2", "RAM16SDP4"), 4)}),
+        passing="_passthrough_lut$",
         # By nextpnr those of narrower words do not work on all of these FPGAs; SDPB was not tried.
-        outputs=dict.fromkeys(("SP", "SPX9"), (
-            Output(("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),
+        output_registers=dict.fromkeys(("SP", "SPX9"), (OutputRegister(
+            ("DO",), "CLK", _on(READ_MODE="1"), ("OCE",), {"BIT_WIDTH": (32, 36)}),)),
         flip_flop=FlipFlop("DFF", "CLK", "D", "Q"),
         caution="nextpnr times only some of the paths of Gowin devices: the clock is optimistic")
 
@@ -287,11 +295,11 @@ _XC7 = Family(
         "DSP48E1": _DSP,
     },
     block="18k", models=("+/xilinx/cells_sim.v",), own_models="xc7.v",
-    outputs={name: (
-        Output(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
+    output_registers={name: (
+        OutputRegister(("DOADO", "DOPADOP", "DOBDO", "DOPBDOP"), "CLKARDCLK", _on(DOA_REG="1"),
                ("REGCEAREGCE",), {"READ_WIDTH_A": (wide,)}),
-        Output(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
-        Output(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
+        OutputRegister(("DOADO", "DOPADOP"), "CLKARDCLK", _on(DOA_REG="1"), ("REGCEAREGCE",)),
+        OutputRegister(("DOBDO", "DOPBDOP"), "CLKBWRCLK", _on(DOB_REG="1"), ("REGCEB",)))
         for name, wide in (("RAMB18E1", 36), ("RAMB36E1", 72))},
     lut_steps=_XC7_LUTS, fed_by_luts=("CARRY4", "S"),
     flip_flop=FlipFlop("FDRE", "C", "D", "Q", _on(R="0", CE="1")))

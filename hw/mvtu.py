@@ -11,7 +11,7 @@ from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.unrolled import WordLeaves, WordOutputs
 from benn_fpga.plan import names
-from benn_fpga.plan.latency import MEMORY_LATENCY, is_constant, layer_latency, sum_latency
+from benn_fpga.plan.latency import MEMORY_LATENCY, folded_parts, is_constant, layer_latency
 from benn_fpga.plan.memories import is_block
 
 __all__ = ["MatrixVectorUnit"]
@@ -135,20 +135,20 @@ class MatrixVectorUnit(wiring.Component):
                            output_bits=self._output_bits, relays=self._relays,
                            adder_levels=self._adder_levels)
                    for weights, table in zip(self._weights, self._table, strict=True)]
-        latency = engines[0].weights_latency
+        latency, summed = engines[0].weights_latency, engines[0].summed
 
         # Stage 0: weights are asked for, of a word that may still be on its way. What has moved s
         # registers down the pipeline is at stage s.
         asked = delay(m, self.i.valid, max(0, self._ahead - latency), name="asked", init=0)[-1]
         word = self._banked(m, len(self._weights[0]), en=asked, name="word")
         x = delay(m, self.i.payload, max(0, latency - self._ahead), name="x")[-1]
-        summed = latency + sum_latency(fold.simd, layer.weight_bits, size, self._adder_levels)
-        valid = delay(m, asked, summed + 1, name="valid", init=0)
+        accumulated = summed + engines[0].accumulates
+        valid = delay(m, asked, accumulated, name="valid", init=0)
         # The table is asked for with the first word, or with the last; words are counted then.
         early = engines[0].table_asked
         _, last = counter(m, self._sf, en=valid[early], name="chunk")
         row = self._banked(m, len(self._table[0]), en=valid[early] & last, name="row")
-        lasts = delay(m, last, summed + 1 - early, name="last")
+        lasts = delay(m, last, accumulated - early, name="last")
         first = C(1) if self._sf == 1 else Signal(init=1, name="first")
         if self._sf > 1:
             with m.If(valid[summed]):
@@ -199,8 +199,9 @@ class _Engine(wiring.Component):
         self._fold = fold
         self._adder_levels = adder_levels
         self._output_bits = output_bits
+        read, self._sums, self.accumulates, self.compares = folded_parts(layer, fold, adder_levels)
         self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits,
-                            latency=MEMORY_LATENCY + relays)
+                            latency=read + relays)
         width = fold.pe * layer.entry_bits(output_bits)
         # Adders follow it at once. From a block, which may be far away, a further register helps.
         self._table = Rom(table, width=width,
@@ -219,23 +220,20 @@ class _Engine(wiring.Component):
         return self._weights.latency
 
     @property
+    def summed(self):
+        """Cycles from the address of a word's weights to when it is added."""
+        return self.weights_latency + self._sums
+
+    @property
     def starts_from_table(self):
         """Whether the table is what accumulators start from; else it is compared with."""
         return self._layer.levels <= 1
 
     @property
-    def compares(self):
-        """Cycles of the comparison."""
-        return 0 if self.starts_from_table else 1
-
-    @property
     def table_asked(self):
         """Cycles from the address of a word's weights to that of its entry of the table, at most
         until it is added."""
-        layer = self._layer
-        added = self.weights_latency + sum_latency(
-            self._fold.simd, layer.weight_bits, layer.input_bits, self._adder_levels)
-        return min(added, added + self.compares - self._table.latency)
+        return min(self.summed, self.summed + self.compares - self._table.latency)
 
     def elaborate(self, platform):
         m = Module()

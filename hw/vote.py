@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from benn_fpga.hw.pipeline import counter, delay, reduce_tree
 from benn_fpga.hw.ram import buffer_attrs
-from benn_fpga.plan.latency import tree_latency
+from benn_fpga.plan.latency import tree_latency, voter_parts
 
 __all__ = ["HardVote", "Voter", "decision_layout"]
 
@@ -164,7 +164,7 @@ class Voter(wiring.Component):
             total, = reduce_tree(m, terms, lambda a, b: ((a[0] + b[0])[:len(a[0])].as_signed(),),
                                  name=f"sum_{lane}")
             sums.append(total)
-        added = 1 + tree_latency(engines)
+        added, compared, decided = voter_parts(engines, lanes)
         valid = delay(m, self.i.valid, added, name="valid", init=0)[-1]
         final = delay(m, final, added, name="final")[-1]
 
@@ -174,7 +174,7 @@ class Voter(wiring.Component):
             sums = self._accumulate(m, sums, delay(m, word, added, name="beat")[-2:], first, valid)
         totals = [delay(m, total, 1, name=f"total{lane}")[-1]
                   for lane, total in enumerate(sums)]
-        counted = delay(m, valid & final, 1 + tree_latency(lanes), name="counted", init=0)
+        counted = delay(m, valid & final, compared, name="counted", init=0)
         self._send(m, Cat(totals), counted[1])
         valid = counted[-1]
 
@@ -197,7 +197,7 @@ class Voter(wiring.Component):
         decision = Signal(self.o.payload.shape(), reset_less=True)
         m.d.comb += [
             self.o.payload.eq(decision),
-            self.o.valid.eq(delay(m, valid & end, 2, name="done", init=0)[-1]),
+            self.o.valid.eq(delay(m, valid & end, decided, name="done", init=0)[-1]),
         ]
         m.d.sync += [decision.class_index.eq(top[1]), decision.margin.eq(top[0] - top[2])]
         return m

@@ -393,7 +393,8 @@ def _layers(made):
         buffers = [memory for node in whole.front(unit) for memory in node.memories.values()]
         queues = [queue.memories["memory"] for queue in whole.feeding(unit)]
         yield (unit.stage.n, layer["kind"], layer["pe"], layer["simd"], f"{layer['cycles']:,}",
-               _memory(weights), ", ".join(map(_memory, memories.values())),
+               _constants(weights) if unit.is_unrolled else _memory(weights),
+               ", ".join(map(_memory, memories.values())),
                ", ".join(map(_memory, [*buffers, *([partials] if partials else [])])),
                ", ".join(map(_memory, queues)))
 
@@ -401,8 +402,15 @@ def _layers(made):
 def _memory(memory):
     if memory is None:
         return ""
-    copies = f"{memory.copies} x " if memory.copies > 1 else ""
-    return f"{copies}{memory.words:,} x {memory.bits}{' *' if memory.is_block else ''}"
+    return f"{_copies(memory)}{memory.words:,} x {memory.bits}{' *' if memory.is_block else ''}"
+
+
+def _constants(memory):
+    return f"unrolled: {_copies(memory)}{memory.bits:,} constants"
+
+
+def _copies(memory):
+    return f"{memory.copies} x " if memory.copies > 1 else ""
 
 
 def _slowest(model, folding):

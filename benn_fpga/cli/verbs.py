@@ -364,6 +364,7 @@ def generate(args):
         "header": os.path.join(args.output, header.NAME),
         "bench": os.path.join(args.output, BENCH) if args.frames else None,
         "folding": manifest["folding"],
+        "layers": manifest["layers"],
         "xnor_lanes": manifest["xnor_lanes"],
         "xnor_gates": manifest["xnor_gates"],
         "weight_bits": model.weight_bits,

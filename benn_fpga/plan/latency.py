@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from benn_fpga.layers import MaxPool, Products, Scale, SumPool, Window
     from benn_fpga.spec import Fold
 
-__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "constant_latency", "hard_latency", "is_constant",
-           "layer_latency", "max_latency", "pool_latency", "popcount_groups", "popcount_latency",
-           "popcount_registers", "port_latency", "scale_latency", "sum_latency", "tree_latency",
-           "vote_latency", "weights_latency", "window_ahead"]
+__all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "constant_latency", "folded_parts", "hard_latency",
+           "is_constant", "layer_latency", "max_latency", "pool_latency", "popcount_groups",
+           "popcount_latency", "popcount_registers", "port_latency", "scale_latency",
+           "sum_latency", "tree_latency", "vote_latency", "voter_parts", "weights_latency",
+           "window_ahead"]
 
 MEMORY_LATENCY = 2  # read register, then output register
 FLAG_LATENCY = 3  # of error flags: memory and output register of their queue, skid buffer
@@ -82,15 +83,19 @@ def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
     return 0 if is_constant(layer, fold, rounds) else MEMORY_LATENCY
 
 
+def folded_parts(layer: Products, fold: Fold, adder_levels: int) -> tuple[int, int, int, int]:
+    """Registers of weights in memories, of sums of a word, of the accumulator and behind it."""
+    sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits, adder_levels)
+    accumulate, compare = 1, int(layer.levels > 1)
+    return MEMORY_LATENCY, sums, accumulate, compare
+
+
 def layer_latency(layer: Products, fold: Fold, rounds: int, adder_levels: int = 1) -> int:
     """Cycles from the last word that is read for an output word to that word."""
     if is_constant(layer, fold, rounds):
         compare = 1
         return constant_latency(layer.inputs, layer.weight_bits, layer.input_bits) + compare
-    weights = weights_latency(layer, fold, rounds)
-    sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits, adder_levels)
-    accumulate, compare = 1, int(layer.levels > 1)
-    return weights + sums + accumulate + compare
+    return sum(folded_parts(layer, fold, adder_levels))
 
 
 def max_latency(layer: MaxPool, lanes: int) -> int:
@@ -118,11 +123,16 @@ def scale_latency(layer: Scale, lanes: int, rounds: int) -> int:
     return read + multiply + shift + clip
 
 
+def voter_parts(parallel: int, lanes: int) -> tuple[int, int, int]:
+    """Registers of a voter up to its sums over engines, of totals and the best of a word of them,
+    and of the best of all and its margin."""
+    multiply, accumulate, merge, margin = 1, 1, 1, 1
+    return multiply + tree_latency(parallel), accumulate + tree_latency(lanes), merge + margin
+
+
 def vote_latency(parallel: int, lanes: int) -> int:
     """Cycles from the last word of votes to the answer."""
-    multiply, accumulate, merge, margin = 1, 1, 1, 1
-    return (multiply + tree_latency(parallel) + accumulate + tree_latency(lanes)
-            + merge + margin)
+    return sum(voter_parts(parallel, lanes))
 
 
 def hard_latency(lanes: int, words: int) -> int:

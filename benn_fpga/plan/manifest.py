@@ -36,7 +36,8 @@ def describe(model: Ensemble, folding: Folding) -> dict[str, Any]:
         "encoder": model.encoder.describe(),
         "folding": folding.describe(),
         "layers": [{**unit.stage.layer.describe(), "pe": unit.stage.fold.pe,
-                    "simd": unit.stage.fold.simd, "cycles": schedule.stages[unit.name]}
+                    "simd": unit.stage.fold.simd, "cycles": schedule.stages[unit.name],
+                    "unrolled": unit.is_unrolled}
                    for unit in design.units],
         "nodes": [_node(node) for node in design.nodes],
         "memory_bits": {

@@ -353,6 +353,12 @@ class Unit(Node):
         return self.stage.layer.memories(self)
 
     @property
+    def is_unrolled(self) -> bool:
+        """Whether its weights are constants."""
+        weights = self.memories.get("weights")
+        return weights is not None and weights.words == 1
+
+    @property
     def latency(self) -> int:
         """It asks for constants while the words that it was offered are on their way."""
         layer, fold = self.stage.layer, self.stage.fold

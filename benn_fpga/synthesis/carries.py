@@ -19,7 +19,7 @@ def shift(module, family):
 
     ``module``, of a netlist as JSON, is changed in place.
     """
-    cells = [cell for cell in module["cells"].values() if cell["type"] == family.chain]
+    cells = [cell for cell in module["cells"].values() if cell["type"] == family.carry_cell]
     by_carry = {cell["connections"]["CIN"][0]: cell for cell in cells}
     read_by, saved = readers(module), 0
     for first in cells:

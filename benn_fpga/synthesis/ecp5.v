@@ -1,5 +1,7 @@
 // Block RAM of ECP5 for simulation: Yosys has only its ports. Two ports of 1, 2, 4, 9 or 18 bits,
-// or one that writes and one that reads 36; without chip selects, which Yosys does not use.
+// or one that writes and one that reads 36. If REGMODE is OUTREG, a register that OCE moves follows
+// that of the memory. What Yosys does not take for our designs is missing, and an error: chip
+// selects, inverted clocks, words that are read as they are written.
 module DP16KD (
   input CLKA, CEA, OCEA, WEA, RSTA, CSA2, CSA1, CSA0,
   input ADA13, ADA12, ADA11, ADA10, ADA9, ADA8, ADA7, ADA6, ADA5, ADA4, ADA3, ADA2, ADA1, ADA0,
@@ -44,8 +46,15 @@ module DP16KD (
       INITVAL_02, INITVAL_01, INITVAL_00};
   localparam WIDE = DATA_WIDTH_B == 36;
   generate
-    if (WRITEMODE_A == "WRITETHROUGH" || WRITEMODE_B == "WRITETHROUGH" || RESETMODE != "SYNC"
-        || CSDECODE_A != "0b000" || CSDECODE_B != "0b000")
+    if ((DATA_WIDTH_A > 4 ? DATA_WIDTH_A % 9 : DATA_WIDTH_A == 3)
+        || (DATA_WIDTH_B > 4 ? DATA_WIDTH_B % 9 : DATA_WIDTH_B == 3)
+        || (WRITEMODE_A != "NORMAL" && WRITEMODE_A != "READBEFOREWRITE")
+        || (WRITEMODE_B != "NORMAL" && WRITEMODE_B != "READBEFOREWRITE")
+        || (REGMODE_A != "NOREG" && REGMODE_A != "OUTREG")
+        || (REGMODE_B != "NOREG" && REGMODE_B != "OUTREG")
+        || (RESETMODE != "SYNC" && RESETMODE != "ASYNC")
+        || CSDECODE_A != "0b000" || CSDECODE_B != "0b000"
+        || CLKAMUX != "CLKA" || CLKBMUX != "CLKB" || (WIDE && REGMODE_A != REGMODE_B))
       benn_has_no_model_of_this_mode none ();
   endgenerate
 
@@ -80,14 +89,23 @@ module DP16KD (
   reg [35:0] latch_a = 0, out_a = 0;
   assign ra = REGMODE_A == "OUTREG" ? out_a : latch_a;
   integer ka;
-  always @(posedge CLKA) begin
-    if (CEA && (!WEA || WRITEMODE_A == "READBEFOREWRITE")) begin
-      if (WA < 9)
-        latch_a <= (bytes[a[13:3]] & ma) >> a[2:0];
-      else
-        for (ka = 0; ka < NA; ka = ka + 1)
-          latch_a[9 * ka +: 9] <= bytes[a[13:3] / NA * NA + ka];
+  wire at_once_a = RESETMODE == "ASYNC" && RSTA;
+  always @(posedge CLKA, posedge at_once_a)
+    if (at_once_a) begin
+      latch_a <= 0;
+      out_a <= 0;
+    end else begin
+      if (CEA && (!WEA || WRITEMODE_A == "READBEFOREWRITE")) begin
+        if (WA < 9)
+          latch_a <= (bytes[a[13:3]] & ma) >> a[2:0];
+        else
+          for (ka = 0; ka < NA; ka = ka + 1)
+            latch_a[9 * ka +: 9] <= bytes[a[13:3] / NA * NA + ka];
+      end
+      if (RSTA) latch_a <= 0;
+      if (OCEA) out_a <= RSTA ? 0 : latch_a;
     end
+  always @(posedge CLKA)
     if (CEA && WEA) begin
       if (WA < 9)
         bytes[a[13:3]] <= (bytes[a[13:3]] & ~ma) | ((wa[8:0] << a[2:0]) & ma);
@@ -96,9 +114,6 @@ module DP16KD (
           if (WA == 9 || a[ka])
             bytes[a[13:3] / NA * NA + ka] <= wa[9 * ka +: 9];
     end
-    if (RSTA) latch_a <= 0;
-    if (OCEA) out_a <= RSTA ? 0 : latch_a;
-  end
 
   // Port B: words of bytes, those of 18 bits or more with an enable each in the low bits of the
   // address; or of bits.
@@ -108,14 +123,23 @@ module DP16KD (
   reg [35:0] latch_b = 0, out_b = 0;
   assign rb = REGMODE_B == "OUTREG" ? out_b : latch_b;
   integer kb;
-  always @(posedge CLKB) begin
-    if (CEB && (!WEB || WRITEMODE_B == "READBEFOREWRITE")) begin
-      if (WB < 9)
-        latch_b <= (bytes[b[13:3]] & mb) >> b[2:0];
-      else
-        for (kb = 0; kb < NB; kb = kb + 1)
-          latch_b[9 * kb +: 9] <= bytes[b[13:3] / NB * NB + kb];
+  wire at_once_b = RESETMODE == "ASYNC" && RSTB;
+  always @(posedge CLKB, posedge at_once_b)
+    if (at_once_b) begin
+      latch_b <= 0;
+      out_b <= 0;
+    end else begin
+      if (CEB && (!WEB || WRITEMODE_B == "READBEFOREWRITE")) begin
+        if (WB < 9)
+          latch_b <= (bytes[b[13:3]] & mb) >> b[2:0];
+        else
+          for (kb = 0; kb < NB; kb = kb + 1)
+            latch_b[9 * kb +: 9] <= bytes[b[13:3] / NB * NB + kb];
+      end
+      if (RSTB) latch_b <= 0;
+      if (OCEB) out_b <= RSTB ? 0 : latch_b;
     end
+  always @(posedge CLKB)
     if (CEB && WEB) begin
       if (WB < 9)
         bytes[b[13:3]] <= (bytes[b[13:3]] & ~mb) | ((wb[8:0] << b[2:0]) & mb);
@@ -124,7 +148,4 @@ module DP16KD (
           if (WB == 9 || b[kb])
             bytes[b[13:3] / NB * NB + kb] <= wb[9 * kb +: 9];
     end
-    if (RSTB) latch_b <= 0;
-    if (OCEB) out_b <= RSTB ? 0 : latch_b;
-  end
 endmodule

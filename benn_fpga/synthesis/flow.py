@@ -188,7 +188,8 @@ class _Work:
             report = json.loads((self._folder / _REPORT).read_bytes())
             steps = report.items() if isinstance(report, dict) else ()
             return {step: each for step, each in steps
-                    if isinstance(each, dict) and {"key", "seconds"} <= set(each)}
+                    if isinstance(each, dict) and {"key", "seconds", "files"} <= set(each)
+                    and isinstance(each["files"], dict)}
         except (OSError, ValueError, RecursionError):
             return {}
 
@@ -225,12 +226,26 @@ class _Work:
                               f"found before") from None
 
     def _is_done(self, step, key):
-        done = not self._force and self._report.get(step, {}).get("key") == key and \
-            all((self._folder / name).is_file() for name in _FILES[step])
-        if done:
-            self._reused.append(step)
-            self._steps[step] = self._report[step]["seconds"]
-        return done
+        before = self._report.get(step, {})
+        if self._force or before.get("key") != key:
+            return False
+        now = self._hashes(step)
+        if now != before["files"]:
+            changed = [name for name in now if now[name] != before["files"].get(name)]
+            warn(f"{' and '.join(changed)} in {self._folder} changed since {step} made it; {step} "
+                 f"runs again")
+            return False
+        self._reused.append(step)
+        self._steps[step] = before["seconds"]
+        return True
+
+    def _hashes(self, step):
+        """Of the files of a step, None of one that is not there."""
+        hashes = {}
+        for name in _FILES[step]:
+            path = self._folder / name
+            hashes[name] = _sha256(path) if path.is_file() else None
+        return hashes
 
     @contextmanager
     def _step(self, step, key, text):
@@ -256,6 +271,7 @@ class _Work:
         finally:
             shutil.rmtree(work, ignore_errors=True)
         self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
+        result["files"] = self._hashes(step)
         self._report[step] = result
         self._write()
 
@@ -290,7 +306,7 @@ class _Work:
         """Write the netlist anew, with registers moved into block RAMs and carry chains without a
         cell before them, if there are any."""
         family = self._device.family
-        if not family.outputs and family.chain is None:
+        if not family.output_registers and family.carry_cell is None:
             return
         with self._readable(_YOSYS):
             whole = json.loads((work / _NETLIST).read_bytes())
@@ -374,7 +390,7 @@ class _Work:
                     "utilisation": report["utilization"],
                     "clock_mhz": clock or device.clock,
                     "seed": seed,
-                    "used": netlist.placed(placed, device.family),
+                    "used": netlist.count_placed(placed, device.family),
                 }
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{result['fmax_mhz']:g} MHz"
@@ -401,6 +417,8 @@ class _Work:
                 "ecp5": ["--lpf-allow-unconstrained"]}[self._device.family.nextpnr]
 
     def _check_memory(self):
+        # Not before synthesis: how many LUTs there will be is not known, and Yosys takes less (312
+        # MB where nextpnr took 431, for 6,300 LUTs of an ECP5-85).
         need, there = self._device.need(self._report[_YOSYS]["lut"]), toolchain.available_memory()
         if there is not None and there < need:
             raise BennError(f"placement on {self._device.name} will take about {need:,} MB of "
@@ -435,6 +453,11 @@ class _Work:
             files={name: str(self._folder / name) for step in self._steps for name in names[step]},
             steps=self._steps,
             reused=self._reused)
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key(*parts):

@@ -57,7 +57,7 @@ endmodule
 // 2048 bytes. Where a word of several is written, the low bits of its address enable each of them;
 // words of less than a byte are bits.
 module benn_bsram #(
-  parameter BYTE = 9, WIDTH_A = 9, WIDTH_B = 9, READ_MODE_A = 0, READ_MODE_B = 0,
+  parameter BYTE = 9, WIDTH_A = BYTE, WIDTH_B = BYTE, READ_MODE_A = 0, READ_MODE_B = 0,
   parameter WRITE_MODE_A = 0, WRITE_MODE_B = 0, RESET_MODE = "SYNC",
   parameter [2048 * BYTE - 1:0] INIT = 0
 ) (
@@ -67,6 +67,13 @@ module benn_bsram #(
   input [4 * BYTE - 1:0] di_a, di_b,
   output [4 * BYTE - 1:0] do_a, do_b
 );
+  generate
+    if ((WIDTH_A > 4 ? WIDTH_A % BYTE : WIDTH_A == 3)
+        || (WIDTH_B > 4 ? WIDTH_B % BYTE : WIDTH_B == 3)
+        || WRITE_MODE_A > 2 || WRITE_MODE_B > 2 || (RESET_MODE != "SYNC" && RESET_MODE != "ASYNC"))
+      benn_has_no_model_of_this_mode none ();
+  endgenerate
+
   reg [BYTE - 1:0] bytes [0:2047];
   integer n;
   initial

@@ -70,8 +70,8 @@ def around(module, family):
     ports, module["ports"] = module["ports"], dict(module["ports"])
     make = _Around(module, family)
     module["ports"] = {}
-    chain = make.wire()
-    make.pin("shift_in", "input", chain)
+    shifted = make.wire()
+    make.pin("shift_in", "input", shifted)
     taken = []
     for name, port in ports.items():
         for n, bit in enumerate(port["bits"]):
@@ -80,7 +80,7 @@ def around(module, family):
             elif name in _DIRECT:
                 make.pin(name, "input", bit)
             else:
-                chain = make.register(f"{name}_{n}", chain, bit)
+                shifted = make.register(f"{name}_{n}", shifted, bit)
     while len(taken) > 1:
         level = len(taken)
         taken = [make.register(f"parity_{level}_{n}_q", make.parity(f"parity_{level}_{n}",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from benn_fpga.devices import RESOURCES
 from benn_fpga.synthesis.owners import HARNESS, Owner
 
-__all__ = ["NOTHING", "Count", "count", "named", "placed", "read", "readers"]
+__all__ = ["NOTHING", "Count", "count", "count_placed", "named", "read", "readers"]
 
 NOTHING = "x"  # what an output drives that is not connected
 _COUNTED = ("lut", "carry", "ff", "bram", "dsp")
@@ -60,9 +60,9 @@ def named(module, owners):
 
     Carries that nobody reads are disconnected: nextpnr would lead them out of their chain.
     """
-    read = _readers(module)
+    reads = _reader_counts(module)
     for cell in module["cells"].values():
-        if "COUT" in cell["connections"] and not read[cell["connections"]["COUT"][0]]:
+        if "COUT" in cell["connections"] and not reads[cell["connections"]["COUT"][0]]:
             cell["connections"]["COUT"] = [NOTHING]
     inside = {}
     for name, net in module["netnames"].items():
@@ -98,9 +98,9 @@ def count(module, family, owners):
         for what, number in asdict(cost).items():
             total[what] += number
             here[what] += number
-    for name in _feeds(module, family.chain):
+    for name in _feeds(module, family.carry_cell):
         for counted in (total, taken[owners.of(name)]):
-            counted.update(asdict(family.cells[family.chain]))
+            counted.update(asdict(family.cells[family.carry_cell]))
     for name in _passed_on(module, family):
         for counted in (total, taken[owners.of(name)]):
             counted["lut"] += 1
@@ -117,15 +117,14 @@ def count(module, family, owners):
                          for owner, here in sorted(taken.items(), key=lambda item: str(item[0]))})
 
 
-def placed(module, family):
+def count_placed(module, family):
     """What a netlist that nextpnr has placed takes, by the names of RESOURCES that it says better
     than the netlist before: it adds cells to carry chains and for constants."""
-    used = Counter()
-    for name, cell in module["cells"].items():
-        what = family.placed.get(cell["type"])
-        if what is not None and not name.startswith(f"{HARNESS}."):
-            used[what] += 1
-    return dict(used)
+    resource, numbers = family.placed
+    left_out = (family.passing,) if family.passing else ()
+    used = sum(numbers.get(cell["type"], 0) for name, cell in module["cells"].items()
+               if not name.startswith(f"{HARNESS}.") and not name.endswith(left_out))
+    return {resource: used} if used else {}
 
 
 def _is_output(cell, port):
@@ -149,7 +148,7 @@ def readers(module):
     return read_by
 
 
-def _readers(module):
+def _reader_counts(module):
     """How many read each bit that is not a constant."""
     return Counter({bit: len(by) for bit, by in readers(module).items() if isinstance(bit, int)})
 
@@ -169,23 +168,23 @@ def _passed_on(module, family):
                         if isinstance(bit, int) and bit not in of_luts)
 
 
-def _feeds(module, chain):
+def _feeds(module, carry_cell):
     """Names of cells of carry chains before or behind which nextpnr adds one."""
     cells = [(name, cell["connections"]) for name, cell in module["cells"].items()
-             if cell["type"] == chain]
-    carries, read = {NOTHING, *(bits["COUT"][0] for _, bits in cells)}, _readers(module)
-    read.subtract(bits["CIN"][0] for _, bits in cells)
+             if cell["type"] == carry_cell]
+    carries, reads = {NOTHING, *(bits["COUT"][0] for _, bits in cells)}, _reader_counts(module)
+    reads.subtract(bits["CIN"][0] for _, bits in cells)
     for name, bits in cells:
         if bits["CIN"][0] not in carries:  # a constant, or what logic gives
             yield name
-        if read[bits["COUT"][0]] > 0:
+        if reads[bits["COUT"][0]] > 0:
             yield name
 
 
 def _logic_cells(module):
     """Of an iCE40 netlist: carries that share no cell with a LUT, and how many flip-flops share
     one, as nextpnr packs them."""
-    luts, flops, carries, readers = {}, [], [], _readers(module)
+    luts, flops, carries, reads = {}, [], [], _reader_counts(module)
     for name, cell in module["cells"].items():
         cell_type, bits = cell["type"], cell["connections"]
         if cell_type == "SB_LUT4":
@@ -194,7 +193,7 @@ def _logic_cells(module):
             flops.append(bits)
         elif cell_type == "SB_CARRY":
             carries.append((name, bits))
-    packed = sum(bits["D"][0] in luts and readers[bits["D"][0]] == 1 for bits in flops)
+    packed = sum(bits["D"][0] in luts and reads[bits["D"][0]] == 1 for bits in flops)
     shared = {(bits["I1"][0], bits["I2"][0], bits["I3"][0]) for bits in luts.values()}
     alone = [name for name, bits in carries
              if (bits["I0"][0], bits["I1"][0], bits["CI"][0]) not in shared]

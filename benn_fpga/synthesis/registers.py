@@ -16,26 +16,26 @@ def absorb(module, family):
 
     ``module``, of a netlist as JSON, is changed in place.
     """
-    if not family.outputs:
+    if not family.output_registers:
         return 0
     read_by = readers(module)
     gone = set()
     for cell in module["cells"].values():
         left = set(cell["connections"])
-        for output in family.outputs.get(cell["type"], ()):
+        for register in family.output_registers.get(cell["type"], ()):
             if any(int(cell["parameters"][name], 2) not in numbers
-                   for name, numbers in output.when.items()):
+                   for name, numbers in register.when.items()):
                 continue
-            ports = sorted(port for port in left if _is_of(output, port))
+            ports = sorted(port for port in left if _is_of(register, port))
             left -= set(ports)  # a register for all of them is instead of one for each half
-            taken = _behind(module, family, cell, output, ports, read_by)
+            taken = _behind(module, family, cell, register, ports, read_by)
             if taken:
                 for port in ports:
                     cell["connections"][port] = [
                         module["cells"][taken[bit]]["connections"][family.flip_flop.o][0]
                         if bit in taken else bit for bit in cell["connections"][port]]
-                cell["parameters"].update(output.settings)
-                for port in output.ties:
+                cell["parameters"].update(register.settings)
+                for port in register.ties:
                     cell["connections"][port] = ["1"]
                 gone |= set(taken.values())
     for name in gone:
@@ -43,12 +43,12 @@ def absorb(module, family):
     return len(gone)
 
 
-def _is_of(output, port):
+def _is_of(register, port):
     return any(port == name or (name.endswith("*") and port.startswith(name[:-1])
-               and port[len(name) - 1:].isdigit()) for name in output.ports)
+               and port[len(name) - 1:].isdigit()) for name in register.ports)
 
 
-def _behind(module, family, cell, output, ports, read_by):
+def _behind(module, family, cell, register, ports, read_by):
     """Name of the flip-flop behind each bit that is read, or nothing if one of them has none that
     can be moved."""
     plain = family.flip_flop
@@ -61,7 +61,7 @@ def _behind(module, family, cell, output, ports, read_by):
         name, port = read_by[bit][0]
         behind = None if name is None else module["cells"][name]
         if behind is None or port != plain.i or behind["type"] != plain.cell_type or \
-                behind["connections"][plain.clock] != cell["connections"][output.clock] or \
+                behind["connections"][plain.clock] != cell["connections"][register.clock] or \
                 any(behind["connections"].get(other, [value]) != [value]
                     for other, value in plain.ties.items()) or not _starts_at_zero(behind) \
                 or _is_inverted(behind):

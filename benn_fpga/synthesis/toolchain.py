@@ -5,9 +5,10 @@ import re
 import shutil
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from benn_fpga import tools
 from benn_fpga.errors import BennError, MissingExtra
@@ -17,6 +18,8 @@ __all__ = ["MINIMUM", "Tool", "ToolFailed", "available_memory", "nextpnr", "of_p
 # The oldest with which figures were compared; others may count, name or place otherwise.
 MINIMUM = {"yosys": (0, 70), "nextpnr": (0, 11)}
 _LAST = 3  # lines of a log that an error shows
+_ROOT = Path("/")  # of what the system says of itself
+_MEGABYTE = 1 << 20
 
 
 class ToolFailed(BennError):
@@ -126,9 +129,42 @@ def nextpnr(family):
 
 
 def available_memory():
-    """Megabytes that programs can still have, or None if the system does not say."""
+    """Megabytes that programs can still have, of the machine and of each control group that limits
+    this process; None if the system does not say."""
+    return min((*_left_in_machine(), *_left_in_groups()), default=None)
+
+
+def _left_in_machine():
+    with suppress(OSError):
+        text = (_ROOT / "proc/meminfo").read_text()
+        yield from (int(kilobytes) // 1024 for kilobytes in
+                    re.findall(r"^MemAvailable: *(\d+) kB", text, re.M))
+
+
+def _left_in_groups():
+    """... in the groups of this process and those around them, of version 1 or 2."""
     try:
-        match = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
+        groups = (_ROOT / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        return None
-    return int(match[1]) // 1024 if match else None
+        return
+    for group in groups:
+        _, controllers, path = group.split(":", 2)
+        if not controllers:
+            top, limit, used = "sys/fs/cgroup", "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            top, limit, used = ("sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                "memory.usage_in_bytes")
+        else:
+            continue
+        path = PurePosixPath(path)
+        for each in (path, *path.parents):
+            folder = _ROOT / top / each.relative_to("/")
+            with suppress(OSError, ValueError):  # it is not there, or its limit is "max"
+                left = int((folder / limit).read_text()) - int((folder / used).read_text())
+                yield max(0, left + _cached(folder)) // _MEGABYTE
+
+
+def _cached(group):
+    """Bytes of files that the system gives up where programs need them."""
+    text = (group / "memory.stat").read_text()
+    return max(map(int, re.findall(r"^(?:total_)?inactive_file (\d+)", text, re.M)), default=0)

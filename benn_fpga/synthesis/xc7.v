@@ -43,6 +43,11 @@ module benn_ramb #(
 );
   localparam SIZE = (1 << BITS) / 8;
   generate
+    if ((READ_WIDTH_A > 4 ? READ_WIDTH_A % 9 : READ_WIDTH_A == 3)
+        || (READ_WIDTH_B > 4 ? READ_WIDTH_B % 9 : READ_WIDTH_B == 3)
+        || (WRITE_WIDTH_A > 4 ? WRITE_WIDTH_A % 9 : WRITE_WIDTH_A == 3)
+        || (WRITE_WIDTH_B > 4 ? WRITE_WIDTH_B % 9 : WRITE_WIDTH_B == 3))
+      benn_has_no_model_of_this_mode none ();
     if (RAM_MODE == "TDP" && ((WRITE_MODE_A == "WRITE_FIRST" && READ_WIDTH_A && WRITE_WIDTH_A)
         || (WRITE_MODE_B == "WRITE_FIRST" && READ_WIDTH_B && WRITE_WIDTH_B)))
       benn_has_no_model_of_this_mode none ();

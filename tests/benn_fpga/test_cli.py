@@ -684,6 +684,18 @@ def test_generate_table_and_rate(run):
     assert "frames per second at 100 MHz" in out
 
 
+def test_generate_says_which_layers_are_unrolled(data, run, here):
+    first = MODEL.layers[0]
+    fold = {"parallel": 2, "layers": [{"pe": first.outputs, "simd": first.inputs},
+                                      {"pe": 1, "simd": 1}]}
+    (here / "fold.json").write_text(json.dumps(fold))
+    found = data("generate", "m.benn", "-o", "d", "--fold", "fold.json")
+    assert [layer["unrolled"] for layer in found["layers"]] == [True, False]
+    _, out, _ = run("generate", "m.benn", "-o", "e", "--fold", "fold.json")
+    assert out.count(f"unrolled: 2 x {first.outputs * first.inputs} constants") == 1
+    assert out.count("unrolled") == 1
+
+
 def test_generate_by_file(data, here):
     fold = {"parallel": 2, "bus": 8, "relays": 1, "adder_levels": 2,
             "layers": [{"pe": 2, "simd": 3}, {"pe": 1, "simd": 4}]}

@@ -185,6 +185,16 @@ def test_ports_of_a_cell_that_yosys_does_not_know(owners):
     assert (found.lut, found.bram) == (1, 1)
 
 
+def test_what_a_placed_gowin_design_takes():
+    """ALUs that nextpnr adds and a memory whole; neither ways through free LUTs nor the harness."""
+    cells = {"voter.a": "ALU", "voter.a_HEAD_ALULC": "ALU", "voter.a_DUMMY_ALULC": "ALU",
+             "voter.b": "LUT2", "voter.q": "DFFE", "voter.q_passthrough_lut$": "LUT4",
+             "ring0.m": "RAM16SDP4", **{f"ring0.m_LUT{n}": "LUT4" for n in range(4)},
+             f"{HARNESS}.parity": "LUT4", "$PACKER_GND_DRV": "GOWIN_GND"}
+    made = module({name: (cell_type, {}) for name, cell_type in cells.items()})
+    assert netlist.count_placed(made, devices.find("gowin-gw1n-9").family) == {"lut": 3 + 1 + 8}
+
+
 def test_harness_has_four_pins_and_drives_every_input():
     made = harness.around(module(), devices.find("ice40-up5k").family)
     assert set(made["ports"]) == {"clk", "shift_in", "parity"}
@@ -362,6 +372,25 @@ def test_a_second_run_asks_no_tool(design, stand_in, capsys):
     assert synth(design, "--force") == 1
 
 
+@pytest.mark.parametrize(("tool", "name"), [
+    ("yosys", "netlist.v"), ("yosys", "netlist.json"), ("nextpnr", "floorplan.svg")])
+@pytest.mark.parametrize("change", [
+    lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    lambda path: path.write_bytes(path.read_bytes() + b" "), lambda path: path.unlink()])
+def test_a_file_that_somebody_has_changed(design, stand_in, capsys, tool, name, change):
+    """It is made again, and what was not changed is not."""
+    assert synth(design, "--pnr") == 0
+    before, path = contents(design), design.directory / "synth" / "ice40-up5k" / name
+    change(path)
+    capsys.readouterr()
+    assert synth(design, "--pnr") == 0
+    said = capsys.readouterr().err
+    assert said.count(f"note: {name} in {path.parent} changed since {tool} made it; {tool} runs "
+                      f"again\n") == 1
+    assert f"note: {'nextpnr' if tool == 'yosys' else 'yosys'}: done before" in said
+    assert {**contents(design), "report.json": None} == {**before, "report.json": None}
+
+
 def test_another_version_runs_again(design, stand_in):
     assert synth(design) == 0
     stand_in("sys.exit(9)", {"yosys": "Yosys 0.100"})
@@ -434,6 +463,29 @@ def test_too_little_memory_is_said_before(design, stand_in, capsys, monkeypatch)
     assert synth(design, "--pnr") == 2
     assert "will take about 300 MB of memory, and 100 MB are free" in capsys.readouterr().err
     assert "nextpnr.log" not in kept(design)
+
+
+V2 = {"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max",
+      "sys/fs/cgroup/a/memory.max": 900 << 20, "sys/fs/cgroup/a/memory.current": 700 << 20,
+      "sys/fs/cgroup/a/memory.stat": f"anon 5\ninactive_file {50 << 20}\n"}
+V1 = {"proc/self/cgroup": "9:cpu:/a\n4:memory,rdma:/elsewhere\n",
+      "sys/fs/cgroup/memory/memory.limit_in_bytes": 900 << 20,
+      "sys/fs/cgroup/memory/memory.usage_in_bytes": 700 << 20,
+      "sys/fs/cgroup/memory/memory.stat": f"inactive_file 5\ntotal_inactive_file {50 << 20}\n"}
+
+
+@pytest.mark.parametrize(("files", "megabytes"), [
+    ({}, None), ({"proc/meminfo": "MemFree: 1 kB\nMemAvailable:  819200 kB\n"}, 800),
+    (V2, 250), (V1, 250), ({**V2, "proc/meminfo": "MemAvailable: 102400 kB\n"}, 100),
+    ({**V2, "proc/meminfo": "MemAvailable: 819200 kB\n"}, 250),
+    ({**V2, "sys/fs/cgroup/a/memory.current": 2000 << 20}, 0)])
+def test_available_memory(tmp_path, monkeypatch, files, megabytes):
+    """The least that the machine, or a group of either version or one around it, has left."""
+    monkeypatch.setattr(toolchain, "_ROOT", tmp_path)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(str(text))
+    assert toolchain.available_memory() == megabytes
 
 
 def interrupted(design, *options, tool="yosys", by=signal.SIGINT):
@@ -519,17 +571,16 @@ def test_a_tool_that_is_not_installed(monkeypatch):
         toolchain.nextpnr("none")
 
 
-@pytest.mark.xdist_group("yosys")
-def test_the_real_tools(made):
+def test_the_real_tools(design):
     """The smallest design on the family that takes the least time."""
-    found = api.synth(made, "ice40-up5k", pnr=True, progress=False)
+    found = api.synth(design, "ice40-up5k", pnr=True, progress=False)
     assert found.failure is None
     assert (found.bram, found.dsp, found.xnor_lanes) == (4, 0, 64)
     assert found.lut == sum(row["lut"] for row in found.nodes)
     assert found.ff == sum(row["ff"] for row in found.engines)
-    nodes = {node["name"] for node in made.manifest["nodes"]} | {"between nodes", "ports"}
+    nodes = {node["name"] for node in design.manifest["nodes"]} | {"between nodes", "ports"}
     assert {part["node"].rpartition(".")[2] for part in found.critical_path["segments"]} <= nodes
     assert 10 < found.fmax_mhz < 100
-    counted = netlist.read(made.directory / "synth" / "ice40-up5k" / "netlist.json", "benn_top")
+    counted = netlist.read(design.directory / "synth" / "ice40-up5k" / "netlist.json", "benn_top")
     assert sum(cell["type"] == "SB_LUT4" for cell in counted["cells"].values()) \
         == found.cells["SB_LUT4"]

@@ -55,7 +55,7 @@ FAULTS = {
         "benn_fpga.hw.mvtu", "max(0, self._ahead - latency)", "0"),
     "words left over from before a reset": (
         "test_mvtu.py::test_reset[binary-6]", "benn_fpga.hw.mvtu",
-        'summed + 1, name="valid", init=0)', 'summed + 1, name="valid")'),
+        'accumulated, name="valid", init=0)', 'accumulated, name="valid")'),
     "bits left over that are not carried": (
         "test_popcount.py::test_popcount[19-1]", "benn_fpga.hw.popcount",
         "Cat(carry, b)", "Cat(C(0, 1), b)"),
@@ -147,7 +147,7 @@ FAULTS = {
         "may.eq(~final | errors.room)", "may.eq(1)"),
     "answer left over from before a reset": (
         "test_vote.py::test_reset", "benn_fpga.hw.vote",
-        '2, name="done", init=0)', '2, name="done")'),
+        'decided, name="done", init=0)', 'decided, name="done")'),
     "votes left over from before a reset": (
         "test_vote.py::test_reset", "benn_fpga.hw.vote",
         'added, name="valid", init=0)', 'added, name="valid")'),

@@ -10,7 +10,7 @@ from benn_fpga import api, golden
 from benn_fpga.errors import BennError
 from benn_fpga.spec import Fold, Folding
 
-pytestmark = [pytest.mark.sim, pytest.mark.xdist_group("yosys")]
+pytestmark = pytest.mark.sim
 
 FAMILIES = ("ice40-up5k", "ecp5-12k", "gowin-gw1n-9", "xc7")
 # Constants and everything in parallel; folded, in rounds. Neither needs a block RAM.
@@ -28,11 +28,14 @@ def enlarged(frames):
     return np.pad(large, ((0, 0), (2, 2), (2, 2), (0, 0)))
 
 
-# Images, and a network for them of two members in turn; with seeds for which its answers differ.
-# The second has block RAMs that are read only, of weights, and one that is written, a ring.
+# Images, and a network for them of two members; with seeds for which its answers differ. Members in
+# turn, with weights in memories; unrolled, with weights that are constants; with block RAMs that
+# are read only, of weights, and one that is written, a ring.
 IMAGES = {
     "digits": (digits(50), 37, {"shape": (8, 8, 1), "raw_bits": 5},
                Folding((Fold(1, 8), Fold(1, 4)), 1, 8)),
+    "constants": (digits(50), 37, {"shape": (8, 8, 1), "raw_bits": 5},
+                  Folding((Fold(8, 64), Fold(10, 8)), 2, 64)),
     "mnist": (enlarged(10), 67, {"shape": (28, 28, 1), "encoder": "thermometer", "levels": 2},
               Folding((Fold(1, 16), Fold(1, 4)), 1, 8)),
 }

@@ -17,7 +17,7 @@ TOGETHER = {
 
 # What takes long starts first, so that no worker is left alone with it in the end.
 FIRST = (*TOGETHER, "tests/test_walkthrough.py", "tests/sim/", "tests/hw/test_ensemble.py",
-         "tests/hw/", "tests/sw/")
+         "tests/hw/", "tests/sw/", "tests/benn_fpga/test_synthesis.py::test_the_real_tools")
 
 
 def in_order(items):
