@@ -2,7 +2,6 @@
 
 import dataclasses
 import gc
-import math
 import os
 import traceback
 import warnings
@@ -20,10 +19,10 @@ from benn_fpga.conversion import to_raw
 from benn_fpga.errors import BennError, Interrupted, MissingExtra, plural, warn
 from benn_fpga.layers import weight_bits
 from benn_fpga.output import check_apart, check_file
-from benn_fpga.plan import bench, header
+from benn_fpga.plan import area, bench, header
 from benn_fpga.plan import folder as designs
 from benn_fpga.plan.blocks import BLOCKS, in_turn
-from benn_fpga.plan.folding import DEFAULT_LANES, fold_for_cycles, fold_for_lanes
+from benn_fpga.plan.solver import choose_folding, fastest
 from benn_fpga.presets import BENCH_FRAMES, BRAMS, MINUTES, PARTS, SPLITS, TRIALS, WITHOUT_DATA
 from benn_fpga.progress import bar
 from benn_fpga.raw import wasted
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from benn_fpga.synthesis.flow import Synthesis
 
 __all__ = ["Evaluation", "Measured", "Prediction", "analyse", "choose_folding", "compare",
-           "cross_validate", "eval", "experiment", "fastest", "forget_search", "generate", "load",
-           "measure", "pick", "predict", "search", "simulate", "synth", "train"]
+           "cross_validate", "estimate", "eval", "experiment", "fastest", "forget_search",
+           "generate", "load", "measure", "pick", "predict", "search", "simulate", "synth", "train"]
 
 Progress: TypeAlias = bool | Callable[[int, int | None], object] | None
 
@@ -536,9 +535,10 @@ def predict(model: Ensemble | str | Path, files: str | Path | Iterable[str | Pat
 
 def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Folding | None = None,
              parallel: int | None = None, bus: int = 64, lanes: float | None = None,
-             cycles: int | None = None, device: str | None = None, frames: int = BENCH_FRAMES,
-             dataset: str | Path | None = None, data_dir: str | Path | None = None,
-             force: bool = False, progress: Progress = None) -> designs.Design:
+             cycles: int | None = None, device: str | None = None, fit: bool = False,
+             frames: int = BENCH_FRAMES, dataset: str | Path | None = None,
+             data_dir: str | Path | None = None, force: bool = False,
+             progress: Progress = None) -> designs.Design:
     """Write Verilog, manifest, model, C header and test bench into ``directory``; return the
     Design.
 
@@ -551,7 +551,9 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     cycles : the smallest folding that takes at most so many cycles per frame, or
     lanes : the fastest folding with at most so many XNOR lanes
     device : the FPGA that it is for, by its name in benn_fpga.devices: it chooses ``relays`` and
-        ``adder_levels`` where ``folding`` leaves them open
+        ``adder_levels`` where ``folding`` leaves them open; and with ``cycles`` the folding is the
+        one of the fewest LUTs there
+    fit : the fastest folding that fits the ``device``, by the area model
     frames : how many the test bench sends, at most; without any there is no bench
     dataset : a name or the path of an ``.npz`` or ``.csv``, of whose test part they are the first;
         if None they are drawn, always the same for a model
@@ -564,7 +566,8 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
         from benn_fpga.hw import emit
     model = _model(model)
     if folding is None:
-        folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles)
+        folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles,
+                                 device=device, fit=fit)
     if device is not None:
         target = devices.find(device)
         folding = folding.filled(target.relays, target.adder_levels)
@@ -606,17 +609,22 @@ def _chosen(only: Sequence[int], frames: int) -> list[int]:
     return list(only)
 
 
-def choose_folding(model: Ensemble, *, parallel: int | None = None, bus: int = 64,
-                   lanes: float | None = None, cycles: int | None = None) -> Folding:
-    """A folding by its target; the default is 4096 lanes."""
-    if cycles is not None:
-        return fold_for_cycles(model, cycles, parallel, bus)
-    return fold_for_lanes(model, DEFAULT_LANES if lanes is None else lanes, parallel, bus)
+def estimate(design: designs.Design | Ensemble, device: str,
+             folding: Folding | None = None) -> area.Area:
+    """What a design will take of an FPGA, without synthesis: an estimate, whose error is in
+    docs/area-model.md.
 
-
-def fastest(model: Ensemble, *, parallel: int | None = None, bus: int = 64) -> Folding:
-    """The smallest of the fastest foldings."""
-    return fold_for_lanes(model, math.inf, parallel, bus)
+    Parameters
+    ----------
+    design : a Design, or an Ensemble and its ``folding``
+    device : one of :data:`benn_fpga.devices.DEVICES`
+    """
+    target = devices.find(device)
+    if isinstance(design, designs.Design):
+        return area.estimate(design.model, design.folding, target)
+    if folding is None:
+        raise BennError("a model has no area by itself; give its `folding`")
+    return area.estimate(design, folding.filled(target.relays, target.adder_levels), target)
 
 
 def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarray, *,
@@ -705,5 +713,13 @@ def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False
         raise BennError("a `clock` is reached or not after routing; give `pnr` too")
     if not isinstance(design, designs.Design):
         design = designs.read(design)
-    return flow.run(design, device, pnr=pnr, seed=seed, clock=clock, force=force,
-                    bar=lambda text, total: bar(text, total, progress))
+    result = flow.run(design, device, pnr=pnr, seed=seed, clock=clock, force=force,
+                      bar=lambda text, total: bar(text, total, progress))
+    if not area.is_known(devices.find(device).family):
+        return result
+    estimated = estimate(design, device)
+    result = dataclasses.replace(result, estimated=estimated.describe())
+    if result.surprise is not None and not result.vanished:
+        warn(f"the netlist has {result.lut:,} LUTs, {result.surprise:+.0%} of the "
+             f"{estimated.lut:,} that were estimated")
+    return result

@@ -333,11 +333,14 @@ def build():
                       help="smallest design that takes at most N cycles per frame")
     goal.add_argument("--target-fps", metavar="F", type=_positive,
                       help="smallest design that reaches F frames per second at --clock")
+    goal.add_argument("--fit", action="store_true",
+                      help="fastest design that fits --device, by the area model")
     sub.add_argument("--clock", metavar="MHZ", type=_megahertz, help="clock of the design")
     sub.add_argument("--device", metavar="NAME",
-                     help="FPGA that it is for, as `synth` names them: a large one gets a register "
-                          "more behind each weight, for the clock, a small one fewer between "
-                          "adders (default: any)")
+                     help="FPGA that it is for, as `synth` names them: what it will take of it is "
+                          "estimated, --cycles and --target-fps take the fewest LUTs there; a "
+                          "large one gets a register more behind each weight, for the clock, a "
+                          "small one fewer between adders (default: any)")
     sub.add_argument("--frames", metavar="N", type=_count_or_none, default=BENCH_FRAMES,
                      help=f"of the test bench in DIR/tb; 0: no bench (default: {BENCH_FRAMES})")
     sub.add_argument("--dataset", metavar="DATASET",

@@ -352,8 +352,9 @@ def stage_name(stage, model):
     return f"bus, {stage}" if n is None else f"layer {n}, {model.layers[n].kind}"
 
 
-def design(made, data, clock):
-    """Of a Design, of which ``generate`` gives ``data``; ``clock`` in MHz or None."""
+def design(made, data, clock, estimated=None):
+    """Of a Design, of which ``generate`` gives ``data``; ``clock`` in MHz or None, ``estimated``
+    its Area or None."""
     columns = (">layer", "kind", ">PE", ">SIMD", ">cycles", ">weights", ">thresholds", ">buffers",
                ">queues before it")
     model, folding, block_ram = made.model, made.folding, data["block_ram"]
@@ -375,6 +376,8 @@ def design(made, data, clock):
         ("slowest", _slowest(model, folding)),
         ("latency in cycles", f"{data['latency_cycles']:,}"),
     ]
+    if estimated is not None:
+        facts += _area(estimated)
     if clock is not None:
         facts.append((f"frames per second at {clock:g} MHz", f"{data['frames_per_second']:,.0f}"))
     facts.append(("written to", data["directory"]))
@@ -382,6 +385,19 @@ def design(made, data, clock):
         facts.append(("test bench", f"make -C {data['bench']}"))
     return [table("Layers, memories of all engines as words x bits", columns, _layers(made)),
             table("Design", ("", ""), facts)]
+
+
+def _area(estimated):
+    """What a design will take, and of how many there are."""
+    from benn_fpga.devices import RESOURCES
+    device, there = estimated.device.name, estimated.device.resources
+    for name in ("lut", "ff", "logic_cells", "bram"):
+        used = getattr(estimated, name)
+        if used is not None and (name in there or name != "logic_cells"):
+            of = f" of {there[name]:,}" if name in there else ""
+            yield f"{RESOURCES[name]} of {device}, estimated", f"{used:,}{of}"
+    if there:
+        yield f"fits {device}, as estimated", "no" if estimated.missing else "yes"
 
 
 def _layers(made):
@@ -449,8 +465,8 @@ def synthesis(title, result):
     from benn_fpga.devices import RESOURCES
 
     def used(name):
-        number = getattr(result, name)
-        return (RESOURCES[name], f"{number:,}",
+        number, expected = getattr(result, name), (result.estimated or {}).get(name)
+        return (RESOURCES[name], f"{number:,}", "" if expected is None else f"{expected:,}",
                 f"{result.available[name]:,}" if name in result.available else "",
                 percent(result.utilisation[name]) if name in result.available else "")
     names = [name for name in RESOURCES if getattr(result, name) is not None]
@@ -466,7 +482,8 @@ def synthesis(title, result):
         *(("written to", file) for file in result.files.values()),
     ]
     shown = [
-        table(f"{title} on {result.device}", ("", ">used", ">of", ">share"), map(used, names)),
+        table(f"{title} on {result.device}", ("", ">used", ">estimated", ">of", ">share"),
+              map(used, names)),
         _taken("Nodes of the plan, in all engines", "node", result.nodes, "between nodes"),
         _taken("Engines", "engine", result.engines, "shared by all"),
     ]

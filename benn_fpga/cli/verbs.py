@@ -321,6 +321,8 @@ def _folding(args, model):
     from benn_fpga.plan.plan import plan
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
+    if args.fit and args.device is None:
+        raise BennError("--fit needs the device that it must fit: give --device NAME")
     if args.fold is not None:
         return folding_file.read(args.fold, model, parallel=args.parallel, bus=args.bus)
     cycles = args.cycles
@@ -339,7 +341,21 @@ def _folding(args, model):
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
                 f"raise --clock{cure}")
     return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
-                              cycles=cycles)
+                              cycles=cycles, device=args.device, fit=args.fit)
+
+
+def _estimated(design, device):
+    """What a design will take of a device, or None; a note if that is more than there is."""
+    from benn_fpga import api, devices
+    from benn_fpga.errors import warn
+    from benn_fpga.plan import area
+    if device is None or not area.is_known(devices.find(device).family):
+        return None
+    estimated = api.estimate(design, device)
+    if estimated.missing:
+        warn(f"the design will hardly fit {device}: it needs {estimated.needs()}, as estimated; "
+             f"--fit takes the fastest that fits")
+    return estimated
 
 
 def generate(args):
@@ -375,9 +391,12 @@ def generate(args):
         "block_ram": manifest["block_ram"],
         **predicted,
     }
+    estimated = _estimated(design, args.device)
+    if estimated is not None:
+        data |= estimated.describe()
     if args.clock is not None:
         data["frames_per_second"] = args.clock * 1e6 / predicted["cycles_per_frame"]
-    return Outcome(data, tables.design(design, data, args.clock))
+    return Outcome(data, tables.design(design, data, args.clock, estimated))
 
 
 def simulate(args):

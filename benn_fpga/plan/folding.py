@@ -1,7 +1,9 @@
 """Choosing a folding: the fewest XNOR lanes that meet a rate, or the best rate in some lanes."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TypeAlias
 
 from benn_fpga.errors import BennError, plural
 from benn_fpga.layers import Layer, divisors
@@ -11,9 +13,11 @@ from benn_fpga.plan.plan import draft, plan
 from benn_fpga.plan.stages import Stage
 from benn_fpga.spec import Ensemble, Fold, Folding
 
-__all__ = ["DEFAULT_LANES", "bottleneck", "fold_for_cycles", "fold_for_lanes"]
+__all__ = ["DEFAULT_LANES", "Price", "bottleneck", "fold_for_cycles",
+           "fold_for_lanes", "fold_for_price", "fold_that_fits"]
 
 DEFAULT_LANES = 4096
+Price: TypeAlias = tuple[float, ...]
 
 
 def _fastest(n: int, layer: Layer) -> Stage:
@@ -124,6 +128,70 @@ def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Foldin
                 f"since its inputs come slowly; allow more `cycles`") from None
 
 
+def fold_for_price(model: Ensemble, cycles: int, price: Callable[[Folding], Price],
+                   parallel: int | None = None, bus: int = 64) -> Folding:
+    """The folding of the least ``price`` that takes at most ``cycles`` per frame, over all numbers
+    of engines if ``parallel`` is None.
+
+    Layer by layer the fold is taken that makes the whole cheapest, until none does.
+    """
+    found, failure = [], None
+    for engines in divisors(len(model.members)) if parallel is None else [parallel]:
+        try:
+            start = _for_cycles(model, cycles, engines, bus)
+        except BennError as error:
+            failure = error
+            continue
+        found.append(_cheaper(model, start, cycles // start.rounds(model), price))
+    if not found:
+        assert failure is not None
+        raise failure
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _cheaper(model: Ensemble, folding: Folding, allowed: int,
+             price: Callable[[Folding], Price]) -> tuple[Price, Folding]:
+    """The cheapest folding that is reached by changing a layer at a time, and its price; each stage
+    takes at most the cycles that are ``allowed``."""
+    least, tried = price(folding), {folding}
+    choices = [_choices(n, layer, allowed) for n, layer in enumerate(model.layers)]
+    while True:
+        before = least
+        for n, folds in enumerate(choices):
+            for fold in folds:
+                layers = (*folding.layers[:n], fold, *folding.layers[n + 1:])
+                trial = replace(folding, layers=layers)
+                if trial in tried:
+                    continue
+                tried.add(trial)
+                cost = price(trial)
+                if cost < least and _slowest(model, trial) <= allowed:
+                    least, folding = cost, trial
+        if not least < before:
+            return least, folding
+
+
+def _choices(n: int, layer: Layer, allowed: int) -> list[Fold]:
+    """For every SIMD the fold of the fewest PE in time, and the widest, whose weights may be
+    constants."""
+    widest = Fold(max(layer.pes), max(layer.simds))
+    folds = [next((fold for pe in layer.pes if _in_time(Stage(n, layer, fold := Fold(pe, simd)),
+                                                        allowed)), None) for simd in layer.simds]
+    return list(dict.fromkeys([*filter(None, folds), widest]))
+
+
+def _in_time(stage: Stage, allowed: int) -> bool:
+    return stage.reads * stage.pixels_out <= allowed and alone(stage) <= allowed
+
+
+def _slowest(model: Ensemble, folding: Folding) -> int:
+    """Cycles of the slowest stage. One whose words come slowly takes longer to fill its line
+    buffer."""
+    design = draft(model, folding)
+    return max(alone(unit.stage, supply)
+               for unit, supply in zip(design.units, supplies(design), strict=True))
+
+
 def _met(cycles: int) -> str:
     return f"{cycles} {plural(cycles, 'cycle')} per frame cannot be met"
 
@@ -135,12 +203,6 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
     ones = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = ones.rounds(model)
 
-    def slowest(folds: Iterable[Fold]) -> int:
-        return rounds * max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
-                            enumerate(zip(model.layers, folds, strict=True)))
-    quickest = [_fastest(n, layer).fold for n, layer in enumerate(model.layers)]
-    low = max(_bound(model, bus), slowest(quickest))
-    high = max(low, 2 * slowest(ones.layers))
     least = parallel * _xnor_lanes(model, ones)
     if least > lanes:
         fewer = ", or run fewer members in `parallel`" if parallel > 1 else ""
@@ -155,7 +217,48 @@ def fold_for_lanes(model: Ensemble, lanes: float = DEFAULT_LANES, parallel: int 
         except BennError:  # words come too slowly
             return False
 
+    cycles = _least(*_range(model, bus, rounds, rounds), fits)
+    return _for_cycles(model, cycles, parallel, bus)
+
+
+def fold_that_fits(model: Ensemble, price: Callable[[Folding], Price],
+                   fits: Callable[[Folding], bool], parallel: int | None = None,
+                   bus: int = 64) -> Folding | None:
+    """The fastest folding that ``fits``, of those of the least ``price``; None if there is none.
+
+    Parameters as of :func:`fold_for_price`.
+    """
+    found: dict[int, Folding] = {}
+    members = len(model.members)
+    fewest, most = (1, members) if parallel is None else (members // parallel,) * 2
+
+    def possible(cycles: int) -> bool:
+        try:
+            folding = fold_for_price(model, cycles, price, parallel, bus)
+        except BennError:  # words come too slowly
+            return False
+        if fits(folding):
+            found[cycles] = folding
+        return cycles in found
+
+    _least(*_range(model, bus, fewest, most), possible)
+    return found[min(found)] if found else None
+
+
+def _range(model: Ensemble, bus: int, fewest: int, most: int) -> tuple[int, int]:
+    """Cycles per frame of the fastest and more than those of the slowest folding, if an engine runs
+    from the ``fewest`` to the ``most`` members in turn."""
+    def slowest(folds: Iterable[Fold]) -> int:
+        return max(alone(Stage(n, layer, fold)) for n, (layer, fold) in
+                   enumerate(zip(model.layers, folds, strict=True)))
+    quickest = [_fastest(n, layer).fold for n, layer in enumerate(model.layers)]
+    low = max(_bound(model, bus), fewest * slowest(quickest))
+    return low, max(low, 2 * most * slowest([Fold(1, 1)] * len(model.layers)))
+
+
+def _least(low: int, high: int, possible: Callable[[int], bool]) -> int:
+    """The least number from ``low`` to ``high`` that is ``possible``, if larger ones are too."""
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle + 1, high)
-    return _for_cycles(model, low, parallel, bus)
+        low, high = (low, middle) if possible(middle) else (middle + 1, high)
+    return low

@@ -43,6 +43,10 @@ _YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
 _FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
 
 
+# Shares of the LUTs that were estimated; of few LUTs an estimate is rough.
+_SURPRISING, _VANISHED, _SMALL = 0.25, 0.5, 300
+
+
 @dataclass(frozen=True)
 class Synthesis:
     """What a design takes of a device, and how fast it is there.
@@ -63,6 +67,7 @@ class Synthesis:
         these fit too, or if it was not to be placed
     nodes, engines : what each node of the plan takes, in all its engines; what each engine takes
     cells : how many of each type are in the netlist
+    estimated : what the area model says it takes; None if it knows nothing of the design
     placed : whether it was placed and routed; what follows is None if not
     fmax_mhz, critical_path : after routing; of the path the nodes that it goes through
     clock_mhz, seed : target of placement, and its seed
@@ -90,6 +95,7 @@ class Synthesis:
     engines: list[dict[str, Any]]
     cells: dict[str, int]
     missing_around: dict[str, int] = field(default_factory=dict)
+    estimated: dict[str, Any] | None = None
     placed: bool = False
     fmax_mhz: float | None = None
     critical_path: dict[str, Any] | None = None
@@ -104,6 +110,10 @@ class Synthesis:
     @property
     def failure(self):
         """Why the answer is no, or None."""
+        if self.vanished:
+            return (f"the netlist has {self.lut:,} LUTs where about {self.estimated['lut']:,} were "
+                    f"expected: logic was optimised away, so what was synthesised is hardly the "
+                    f"design; see the log, and nodes with nothing left in the report")
         if self.missing:
             return (f"the design does not fit {self.device}: {self._too_many(self.missing)}; take "
                     f"a larger device, or generate it with fewer lanes or members in parallel")
@@ -116,6 +126,20 @@ class Synthesis:
                     f"that were asked for; the critical path is from {self.critical_path['from']} "
                     f"to {self.critical_path['to']}")
         return None
+
+    @property
+    def surprise(self):
+        """By how much the netlist has more LUTs than estimated, as a share of that; None if that is
+        not worth a word."""
+        if self.estimated is None or self.estimated["lut"] < _SMALL:
+            return None
+        more = self.lut / self.estimated["lut"] - 1
+        return more if abs(more) > _SURPRISING else None
+
+    @property
+    def vanished(self):
+        """Whether so much is lacking that logic must have been optimised away."""
+        return self.surprise is not None and self.surprise < -_VANISHED
 
     def _too_many(self, missing):
         return ", ".join(
