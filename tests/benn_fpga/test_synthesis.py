@@ -9,10 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from importlib.resources import files
 
 import pytest
+from processes import until, until_gone
 
 import designs
 from benn_fpga import api, cli, devices
@@ -494,18 +494,12 @@ def interrupted(design, *options, tool="yosys", by=signal.SIGINT):
         [sys.executable, "-m", "benn_fpga", "synth", str(design.directory), "--device",
          "ice40-up5k", *options], stderr=subprocess.PIPE, text=True)
     log = design.directory / "synth" / "ice40-up5k" / f"{tool}.log"
-    while not (log.exists() and "asleep" in log.read_text()):
-        time.sleep(0.01)
-    process.send_signal(by)
+    try:
+        until(lambda: log.exists() and "asleep" in log.read_text())
+    finally:
+        process.send_signal(by)
     said = process.communicate()[1].splitlines()[-1]
     return process.returncode, said.removeprefix("benn-fpga: error: ")
-
-
-def is_running(process):
-    """Whether there is one of this number, and not only what its parent has not asked for yet."""
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True,
-                          check=False)
-    return said.stdout.strip()[:1] not in ("", "Z")
 
 
 def contents(design):
@@ -513,24 +507,33 @@ def contents(design):
             for path in (design.directory / "synth" / "ice40-up5k").iterdir() if path.is_file()}
 
 
-SLEEP = "import os, time; print(os.getpid(), 'asleep', flush=True); time.sleep(60)"
+SLEEP = """
+import os, subprocess, time
+child = subprocess.Popen(['sleep', '60'])
+print(os.getpid(), child.pid, 'asleep', flush=True)
+time.sleep(60)
+"""
+
+
+def asleep(design):
+    """The numbers of a tool that sleeps and of what it has started."""
+    return map(int, contents(design)["yosys.log"].split()[:2])
 
 
 @pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted(design, stand_in, by, code):
-    """The tool has ended too."""
+    """The tool has ended too, and what it has started."""
     stand_in(SLEEP)
     assert interrupted(design, by=by) == (code, "interrupted; nothing was written")
     assert kept(design) == ["yosys.log"]
-    tool, end = int(contents(design)["yosys.log"].split()[0]), time.monotonic() + 10
-    while is_running(tool):
-        assert time.monotonic() < end
+    until_gone(*asleep(design))
 
 
 def test_what_a_killed_run_has_left(design, stand_in):
     stand_in(SLEEP)
     assert interrupted(design, by=signal.SIGKILL)[0] == -signal.SIGKILL
-    os.kill(int(contents(design)["yosys.log"].split()[0]), signal.SIGKILL)
+    for process in asleep(design):
+        os.kill(process, signal.SIGKILL)
     assert kept(design)[0].startswith(".run.")
     stand_in()
     assert synth(design) == 0
