@@ -520,11 +520,13 @@ def asleep(design):
     return map(int, contents(design)["yosys.log"].split()[:2])
 
 
-@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted(design, stand_in, by, code):
+@pytest.mark.parametrize(("by", "code", "what"), [
+    (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
+    (signal.SIGHUP, 129, "terminated")])
+def test_interrupted(design, stand_in, by, code, what):
     """The tool has ended too, and what it has started."""
     stand_in(SLEEP)
-    assert interrupted(design, by=by) == (code, "interrupted; nothing was written")
+    assert interrupted(design, by=by) == (code, f"{what}; nothing was written")
     assert kept(design) == ["yosys.log"]
     until_gone(*asleep(design))
 
