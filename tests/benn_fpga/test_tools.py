@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import until
 
 from benn_fpga import tools
 from benn_fpga.errors import BennError
+from processes import until
 
 TOOL = "yowasp-stand-in"
 # As YoWASP's: compiles slowly, writes in place, and trusts what it finds.
