@@ -13,7 +13,7 @@ from types import MappingProxyType
 from benn_fpga.errors import BennError
 
 __all__ = ["DEVICES", "RESOURCES", "Cost", "Device", "Family", "FlipFlop", "Harness",
-           "OutputRegister", "find"]
+           "OutputRegister", "Placed", "find"]
 
 RESOURCES = {  # what is counted, and what it is called
     "lut": "LUTs",
@@ -87,6 +87,20 @@ class OutputRegister:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """What a netlist after placement says better than that before.
+
+    Members
+    -------
+    resource : by its name in RESOURCES
+    cells : how many of it a cell takes there, by type
+    """
+
+    resource: str
+    cells: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Family:
     """Devices that are synthesised alike.
 
@@ -102,8 +116,7 @@ class Family:
     nextpnr : which nextpnr places it; None if it is only counted
     harness : None if it is only counted
     has_logic_cells : whether LUT, carry and flip-flop share a cell, which then is the unit of size
-    placed : a resource of which a netlist after placement says more than that before, and how many
-        of it a cell takes there, by type; empty if there is none
+    placed : its :class:`Placed`; None if it is only counted
     passing : how names of cells end that nextpnr adds in free places, as a way to another cell
     memories : of Yosys the libraries of memories and the Verilog that maps block RAMs, if
         :mod:`synthesis.script` knows how to make that faster
@@ -129,7 +142,7 @@ class Family:
     nextpnr: str | None = None
     harness: Harness | None = None
     has_logic_cells: bool = False
-    placed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
+    placed: Placed | None = None
     passing: str = ""
     lut_steps: tuple[str, str, str] | None = None
     spends_blocks: str = ""
@@ -205,7 +218,7 @@ _ECP5 = Family(
     block="ecp5", models=("+/lattice/cells_sim_ecp5.v",), own_models="ecp5.v",
     nextpnr="ecp5",
     harness=Harness(("LUT4", "INIT", ("A", "B", "C", "D", "Z"))),
-    placed=("lut", {"TRELLIS_COMB": 1}), carry_cell="CCU2C",
+    placed=Placed("lut", {"TRELLIS_COMB": 1}), carry_cell="CCU2C",
     output_registers={"DP16KD": (
         OutputRegister(("DOA*", "DOB*"), "CLKB", _on(REGMODE_A="OUTREG", REGMODE_B="OUTREG"),
                ("OCEA", "OCEB"), {"DATA_WIDTH_B": (36,)}),
@@ -232,7 +245,7 @@ def _ice40(device: str) -> Family:
         block="ice40", models=("+/ice40/cells_sim.v",), nextpnr="ice40",
         harness=Harness(("SB_LUT4", "LUT_INIT", ("I0", "I1", "I2", "I3", "O"))),
         flip_flop=FlipFlop("SB_DFF", "C", "D", "Q"),
-        has_logic_cells=True, placed=("logic_cells", {"ICESTORM_LC": 1}),
+        has_logic_cells=True, placed=Placed("logic_cells", {"ICESTORM_LC": 1}),
         # There are no small memories in LUTs: what is not in a block takes a cell for every bit,
         # and more to choose between them; a constant one takes about a cell for eight.
         spends_blocks="memory_libmap -lib +/ice40/brams.txt -logic-cost-ram 3 "
@@ -259,8 +272,8 @@ def _gowin(family: str) -> Family:
         harness=Harness(("LUT4", "INIT", ("I0", "I1", "I2", "I3", "F")), ("IBUF", "OBUF")),
         # Chains of ALUs get a head, a tail if logic reads the carry, and one more if they are odd.
         # A memory is four LUTs and itself, which keeps four others free.
-        placed=("lut", {**dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "ALU"), 1),
-                        **dict.fromkeys(("RAM16SDP1", "RAM16SDP2", "RAM16SDP4"), 4)}),
+        placed=Placed("lut", {**dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "ALU"), 1),
+                              **dict.fromkeys(("RAM16SDP1", "RAM16SDP2", "RAM16SDP4"), 4)}),
         passing="_passthrough_lut$",
         # By nextpnr those of narrower words do not work on all of these FPGAs; SDPB was not tried.
         output_registers=dict.fromkeys(("SP", "SPX9"), (OutputRegister(

@@ -235,6 +235,10 @@ class Layer(ABC):
         """That of the weights of an engine which runs so many members in turn."""
         return None
 
+    def is_unrolled(self, fold: Fold, rounds: int) -> bool:
+        """Whether these are constants: a single word."""
+        return False
+
 
 def weight_bits(layers: Iterable[Layer]) -> int:
     """Bits of the weights of one member."""
@@ -353,6 +357,9 @@ class Products(Layer):
     def weights(self, stage: Stage, rounds: int) -> Memory:
         return Memory(rounds * stage.reads, stage.fold.pe * stage.fold.simd * self.weight_bits,
                       constant=True)
+
+    def is_unrolled(self, fold: Fold, rounds: int) -> bool:
+        return (self.outputs // fold.pe) * (self.inputs // fold.simd) * rounds == 1
 
 
 @dataclass(frozen=True)

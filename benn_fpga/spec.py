@@ -408,6 +408,7 @@ class Folding:
         return len(model.members) // self.parallel
 
     def describe(self) -> dict[str, Any]:
+        """It as `design.json` has it, with what it leaves open as :meth:`filled` fills it."""
         whole = self.filled()
         return {"parallel": whole.parallel, "bus": whole.bus, "relays": whole.relays,
                 "adder_levels": whole.adder_levels,

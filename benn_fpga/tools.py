@@ -15,7 +15,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from benn_fpga import cache
+from benn_fpga import cache, children
 from benn_fpga.errors import BennError
 
 __all__ = ["run"]
@@ -42,11 +42,11 @@ def _find(tool):
 def _start(command, args, folder, cwd, log=None):
     # Not the script of that name: it starts the interpreter it was installed by, and may have moved
     code = f"import sys; from {command.module} import {command.attr} as main; sys.exit(main())"
-    return subprocess.run([sys.executable, "-P", "-c", code, *args], cwd=cwd,
-                          env={**os.environ, "YOWASP_CACHE_DIR": str(folder)},
-                          stdin=subprocess.DEVNULL, stdout=log or subprocess.PIPE,
-                          stderr=subprocess.STDOUT if log else subprocess.PIPE, encoding="utf-8",
-                          errors="replace", check=False)
+    return children.run([sys.executable, "-P", "-c", code, *args], cwd=cwd,
+                        env={**os.environ, "YOWASP_CACHE_DIR": str(folder)},
+                        stdout=log or subprocess.PIPE,
+                        stderr=subprocess.STDOUT if log else subprocess.PIPE, encoding="utf-8",
+                        errors="replace")
 
 
 def _prepare(command):

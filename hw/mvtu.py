@@ -11,7 +11,7 @@ from benn_fpga.hw.rom import Rom
 from benn_fpga.hw.threshold import at_least
 from benn_fpga.hw.unrolled import WordLeaves, WordOutputs
 from benn_fpga.plan import names
-from benn_fpga.plan.latency import MEMORY_LATENCY, folded_parts, is_constant, layer_latency
+from benn_fpga.plan.latency import MEMORY_LATENCY, folded_parts, layer_latency
 from benn_fpga.plan.memories import is_block
 
 __all__ = ["MatrixVectorUnit"]
@@ -85,8 +85,8 @@ class MatrixVectorUnit(wiring.Component):
                    relays=unit.relays, adder_levels=unit.adder_levels)
 
     def elaborate(self, platform):
-        constant = is_constant(self._layer, self._fold, self._rounds)
-        return self._unrolled() if constant else self._folded()
+        unrolled = self._layer.is_unrolled(self._fold, self._rounds)
+        return self._unrolled() if unrolled else self._folded()
 
     def _unrolled(self):
         """... where weights are constants. A word of inputs is a whole frame or window."""
@@ -199,9 +199,9 @@ class _Engine(wiring.Component):
         self._fold = fold
         self._adder_levels = adder_levels
         self._output_bits = output_bits
-        read, self._sums, self.accumulates, self.compares = folded_parts(layer, fold, adder_levels)
+        self._sums, self.accumulates, self.compares = folded_parts(layer, fold, adder_levels)
         self._weights = Rom(weights, width=fold.pe * fold.simd * layer.weight_bits,
-                            latency=read + relays)
+                            latency=MEMORY_LATENCY + relays)
         width = fold.pe * layer.entry_bits(output_bits)
         # Adders follow it at once. From a block, which may be far away, a further register helps.
         self._table = Rom(table, width=width,

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import signal
 import subprocess
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -12,7 +11,7 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
-from benn_fpga import cache
+from benn_fpga import cache, children
 from benn_fpga.errors import BennError
 from benn_fpga.output import alone, new_folder
 from benn_fpga.plan.manifest import TOP
@@ -26,7 +25,6 @@ _STAMP = "built"
 _RUNTIME = "verilated*.o"
 _SOURCE = f"{TOP}.v"
 _OPTIONS = ("-O3", "--x-assign", "fast", "--no-trace-params")
-_GRACE = 2  # seconds in which a process may end by itself
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
 # Files that are compiled one by one need a precompiled header, which takes longer than a small
 # design.
@@ -52,22 +50,10 @@ class _Runner(Verilator):
     def _execute_cmds(self, cmds, cwd, stdout=None):
         """As cocotb's, but what a command has started ends with it: make's compilers too."""
         for command in cmds:
-            process = subprocess.Popen(command, cwd=cwd, env=self.env, stdin=subprocess.DEVNULL,
-                                       stdout=stdout, stderr=subprocess.STDOUT, process_group=0)
-            try:
-                if process.wait():
-                    raise RuntimeError(f"exit code {process.returncode}")
-            except BaseException:
-                _end(process)
-                raise
-
-
-def _end(process):
-    """End a process and its group: first so that compilers remove their temporary files."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            os.killpg(process.pid, number)
-            process.wait(_GRACE)
+            code = children.run(command, cwd=cwd, env=self.env, stdout=stdout,
+                                stderr=subprocess.STDOUT).returncode
+            if code:
+                raise RuntimeError(f"exit code {code}")
 
 
 @contextmanager

@@ -7,13 +7,15 @@ import threading
 from contextlib import ExitStack, contextmanager
 
 from benn_fpga.cli.console import plain
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, Interrupted
 from benn_fpga.output import is_full
 
-__all__ = ["BROKEN_PIPE", "INTERRUPTED", "TERMINATED", "complain", "guard"]
+__all__ = ["BROKEN_PIPE", "INTERRUPTED", "complain", "guard"]
 
 # As a shell reports a process that such a signal ended.
-INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
+INTERRUPTED, BROKEN_PIPE = 130, 141
+# There is no SIGHUP on Windows.
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def complain(program, text, severity="error"):
@@ -23,7 +25,8 @@ def complain(program, text, severity="error"):
 def guard(program, function, interrupted="interrupted"):
     """Call ``function``, whose result is the exit code; ``BENN_DEBUG=1`` lets errors through.
 
-    SIGTERM is taken as Ctrl-C: tools that run are ended, and folders they worked in are removed.
+    SIGTERM, and SIGHUP of a terminal that closes, are taken as Ctrl-C: tools that run are ended,
+    and folders they worked in are removed. The exit code is then 128 plus the number of the signal.
     """
     with ExitStack() as before:
         if sys.stderr is None:  # closed; print would take stdout for it
@@ -39,42 +42,40 @@ def guard(program, function, interrupted="interrupted"):
         came = before.enter_context(_termination())
         if os.environ.get("BENN_DEBUG") == "1":
             return function()
-        code = _caught(program, function, interrupted)
-        return TERMINATED if came and code == INTERRUPTED else code
+        return _caught(program, function, interrupted, came)
 
 
 @contextmanager
 def _termination():
-    """Raise KeyboardInterrupt when SIGTERM comes; yields a list that it is then in."""
-    came, owner = [], os.getpid()
+    """Raise KeyboardInterrupt when a signal of _SIGNALS comes; yields a list that it is then in."""
+    came, ours = [], []
 
     def end(number, frame):
-        if os.getpid() != owner:  # a process that was forked has nothing to remove
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
         came.append(number)
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread() or \
-            signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # somebody else cares for it
-        yield came
-        return
-    signal.signal(signal.SIGTERM, end)
+    if threading.current_thread() is threading.main_thread():
+        # Others are ignored, or somebody else cares for them.
+        ours = [each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_DFL]
+    for each in ours:
+        signal.signal(each, end)
     try:
         yield came
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for each in ours:
+            signal.signal(each, signal.SIG_DFL)
 
 
-def _caught(program, function, interrupted):
+def _caught(program, function, interrupted, came):
     try:
         return function()
+    except (KeyboardInterrupt, Interrupted) as error:
+        said = str(error) if isinstance(error, Interrupted) else interrupted
+        complain(program, said.replace("interrupted", "terminated", 1) if came else said)
+        return 128 + came[0] if came else INTERRUPTED
     except BennError as error:
         complain(program, error)
         return error.exit_code
-    except KeyboardInterrupt:
-        complain(program, interrupted)
-        return INTERRUPTED
     except BrokenPipeError:
         _drop_output()
         return BROKEN_PIPE

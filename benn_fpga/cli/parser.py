@@ -35,7 +35,7 @@ __all__ = ["PROGRAM", "build", "command", "train_command", "with_options"]
 
 PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
-              "130 interrupted, 141 broken pipe, 143 terminated")
+              "130 interrupted, 141 broken pipe, 129 or 143 terminated")
 _MOST_CHOSEN = 1_000_000  # frames that are named one by one
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz or .csv file"
 

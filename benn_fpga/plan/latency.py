@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from benn_fpga.spec import Fold
 
 __all__ = ["FLAG_LATENCY", "MEMORY_LATENCY", "constant_latency", "folded_parts", "hard_latency",
-           "is_constant", "layer_latency", "max_latency", "pool_latency", "popcount_groups",
-           "popcount_latency", "popcount_registers", "port_latency", "scale_latency",
-           "sum_latency", "tree_latency", "vote_latency", "voter_parts", "weights_latency",
-           "window_ahead"]
+           "layer_latency", "max_latency", "pool_latency", "popcount_groups", "popcount_latency",
+           "popcount_registers", "port_latency", "scale_latency", "sum_latency", "tree_latency",
+           "vote_latency", "voter_parts", "weights_latency", "window_ahead"]
 
 MEMORY_LATENCY = 2  # read register, then output register
 FLAG_LATENCY = 3  # of error flags: memory and output register of their queue, skid buffer
@@ -73,29 +72,24 @@ def window_ahead(layer: Window) -> int:
     return MEMORY_LATENCY + (layer.padding > 0)
 
 
-def is_constant(layer: Products, fold: Fold, rounds: int) -> bool:
-    """Whether the weights of a layer are a single word."""
-    return (layer.outputs // fold.pe) * (layer.inputs // fold.simd) * rounds == 1
-
-
 def weights_latency(layer: Products, fold: Fold, rounds: int) -> int:
     """Cycles in which weights are read, unless they are constants."""
-    return 0 if is_constant(layer, fold, rounds) else MEMORY_LATENCY
+    return 0 if layer.is_unrolled(fold, rounds) else MEMORY_LATENCY
 
 
-def folded_parts(layer: Products, fold: Fold, adder_levels: int) -> tuple[int, int, int, int]:
-    """Registers of weights in memories, of sums of a word, of the accumulator and behind it."""
+def folded_parts(layer: Products, fold: Fold, adder_levels: int) -> tuple[int, int, int]:
+    """Registers behind the weights: of sums of a word, of the accumulator and behind that."""
     sums = sum_latency(fold.simd, layer.weight_bits, layer.input_bits, adder_levels)
     accumulate, compare = 1, int(layer.levels > 1)
-    return MEMORY_LATENCY, sums, accumulate, compare
+    return sums, accumulate, compare
 
 
 def layer_latency(layer: Products, fold: Fold, rounds: int, adder_levels: int = 1) -> int:
     """Cycles from the last word that is read for an output word to that word."""
-    if is_constant(layer, fold, rounds):
+    if layer.is_unrolled(fold, rounds):
         compare = 1
         return constant_latency(layer.inputs, layer.weight_bits, layer.input_bits) + compare
-    return sum(folded_parts(layer, fold, adder_levels))
+    return weights_latency(layer, fold, rounds) + sum(folded_parts(layer, fold, adder_levels))
 
 
 def max_latency(layer: MaxPool, lanes: int) -> int:

@@ -355,8 +355,7 @@ class Unit(Node):
     @property
     def is_unrolled(self) -> bool:
         """Whether its weights are constants."""
-        weights = self.memories.get("weights")
-        return weights is not None and weights.words == 1
+        return self.stage.layer.is_unrolled(self.stage.fold, self.rounds)
 
     @property
     def latency(self) -> int:

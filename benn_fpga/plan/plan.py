@@ -240,15 +240,16 @@ class _Drafter:
 
     def _relays(self, stage: Stage) -> int:
         """Registers between the weights of a stage and what reads them, if those may be far."""
-        weights = stage.layer.weights(stage, self._rounds)
-        is_far = weights is not None and weights.is_block
-        return (is_far and self._folding.relays) or 0
+        relays, weights = self._folding.relays, stage.layer.weights(stage, self._rounds)
+        assert relays is not None  # it is filled
+        return relays if weights is not None and weights.is_block else 0
 
     def _adder_levels(self, stage: Stage) -> int:
         """Levels of adders from one register to the next, of weights that are not constants."""
-        weights = stage.layer.weights(stage, self._rounds)
-        is_read = weights is not None and weights.words > 1
-        return (is_read and self._folding.adder_levels) or 1
+        levels, weights = self._folding.adder_levels, stage.layer.weights(stage, self._rounds)
+        assert levels is not None  # it is filled
+        is_constant = weights is None or stage.layer.is_unrolled(stage.fold, self._rounds)
+        return 1 if is_constant else levels
 
     def _gate(self, stage: Stage, node: Node) -> Gate:
         """What cuts windows out of the pixels of ``node``, and the gate that waits for room."""

@@ -72,8 +72,8 @@ class Synthesis:
     fmax_mhz, critical_path : after routing; of the path the nodes that it goes through
     clock_mhz, seed : target of placement, and its seed
     clock_met : whether the clock that was asked for is reached, None if none was
-    tools : with their versions
-    files : what is kept
+    tools : with their versions, those that ran or had run
+    files : what is kept, by name
     steps : seconds that each tool took
     reused : tools whose results are of an earlier run
     """
@@ -166,8 +166,8 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
             work.synthesise()
             if pnr and not work.missing:
                 work.place_and_route(seed, clock)
-                if device.family.caution:
-                    warn(device.family.caution)
+            if work.placed and device.family.caution:
+                warn(device.family.caution)
         return work.result(clock)
 
 
@@ -371,14 +371,14 @@ class _Work:
         return path
 
     @property
-    def _placed(self):
+    def placed(self):
         """What nextpnr found in this run, or had found; nothing if it was not asked for."""
         return self._report[_NEXTPNR] if _NEXTPNR in self._steps else {}
 
     @property
     def _used(self):
         return {**{name: self._report[_YOSYS][name] for name in devices.RESOURCES},
-                **self._placed.get("used", {})}
+                **self.placed.get("used", {})}
 
     @property
     def missing(self):
@@ -451,10 +451,10 @@ class _Work:
 
     def result(self, clock):
         counted, xnor_lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
-        placed = self._placed
-        used, there = self._used, dict(self._device.resources)
+        placed, used, there = self.placed, self._used, dict(self._device.resources)
         names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
                                                                          _PICTURE)}
+        files = [self._folder / name for step in self._steps for name in names[step]]
         return Synthesis(
             device=self._device.name,
             xnor_lanes=xnor_lanes,
@@ -473,8 +473,8 @@ class _Work:
             **{name: placed.get(name) for name in ("fmax_mhz", "critical_path", "clock_mhz",
                                                    "seed")},
             clock_met=None if clock is None or not placed else placed["fmax_mhz"] >= clock,
-            tools=self._tools,
-            files={name: str(self._folder / name) for step in self._steps for name in names[step]},
+            tools={step: self._tools[step] for step in self._steps},
+            files={path.name: str(path) for path in files if path.is_file()},
             steps=self._steps,
             reused=self._reused)
 

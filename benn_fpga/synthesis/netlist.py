@@ -120,11 +120,10 @@ def count(module, family, owners):
 def count_placed(module, family):
     """What a netlist that nextpnr has placed takes, by the names of RESOURCES that it says better
     than the netlist before: it adds cells to carry chains and for constants."""
-    resource, numbers = family.placed
     left_out = (family.passing,) if family.passing else ()
-    used = sum(numbers.get(cell["type"], 0) for name, cell in module["cells"].items()
+    used = sum(family.placed.cells.get(cell["type"], 0) for name, cell in module["cells"].items()
                if not name.startswith(f"{HARNESS}.") and not name.endswith(left_out))
-    return {resource: used} if used else {}
+    return {family.placed.resource: used} if used else {}
 
 
 def _is_output(cell, port):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from benn_fpga import tools
+from benn_fpga import children, tools
 from benn_fpga.errors import BennError, MissingExtra
 
 __all__ = ["MINIMUM", "Tool", "ToolFailed", "available_memory", "nextpnr", "of_package", "yosys"]
@@ -66,8 +66,8 @@ class Tool:
     def _start(self, args, cwd, file):
         if self.path is None:
             return tools.run(self.command, args, cwd=cwd, log=file).returncode
-        return subprocess.run([self.path, *args], cwd=cwd, stdin=subprocess.DEVNULL, stdout=file,
-                              stderr=subprocess.STDOUT, check=False).returncode
+        return children.run([self.path, *args], cwd=cwd, stdout=file,
+                            stderr=subprocess.STDOUT).returncode
 
 
 def _ended(code):

@@ -19,8 +19,8 @@ from PIL import Image
 import benn_fpga
 import draw
 from benn_fpga import api, cli, golden, presets
-from benn_fpga.cli import parser
-from benn_fpga.errors import BennError, MissingExtra, warn
+from benn_fpga.cli import guard, parser
+from benn_fpga.errors import BennError, Interrupted, MissingExtra, warn
 from benn_fpga.plan.folder import EXTRAS, read
 from benn_fpga.plan.folding import DEFAULT_LANES
 from benn_fpga.raw import Inputs
@@ -1110,6 +1110,37 @@ def test_control_c_in_generation(here, component):
     assert done.stderr == ("generate: started\n"
                            "benn-fpga: error: interrupted; nothing was written\n")
     assert sorted(os.listdir()) == ["data.npz", "m.benn"]
+
+
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
+def number(request):
+    """Of a signal that nobody cares for."""
+    before = signal.signal(request.param, signal.SIG_DFL)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_terminated(number, capsys):
+    def work():
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; a half is there") from None
+    assert guard.guard("p", work) == 128 + number
+    assert capsys.readouterr().err == "p: error: terminated; a half is there\n"
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_somebody_else_cares_for(number):
+    """Its handler stays, and is called."""
+    came = []
+
+    def handler(*_):
+        came.append(number)
+    signal.signal(number, handler)
+    assert guard.guard("p", lambda: signal.raise_signal(number) or 0) == 0
+    assert came == [number]
+    assert signal.getsignal(number) is handler
 
 
 def test_control_c_while_importing(here):

@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections import Counter
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
 import designs
-from benn_fpga import api, cli, devices
+from benn_fpga import api, cli, devices, progress
 from benn_fpga.errors import BennError
 from benn_fpga.plan.manifest import describe
 from benn_fpga.synthesis import (
@@ -32,6 +33,7 @@ from benn_fpga.synthesis import (
 )
 from benn_fpga.synthesis import owners as naming
 from benn_fpga.synthesis.owners import HARNESS, Owner, Owners
+from processes import until, until_gone
 
 VERSIONS = {"yosys": "Yosys 0.99", "nextpnr-ice40": "nextpnr-ice40 -- (Version nextpnr-0.99)"}
 # The netlist of a design in which a register of layer 0 counts, in two engines, and a port.
@@ -75,6 +77,7 @@ if "-s" in sys.argv:
     open("netlist.v", "w").write("module benn_top; endmodule")
     netlist = {{"benn_top": {module()!r}, "SB_LUT4": {{}}}}
     json.dump({{"modules": netlist}}, open("netlist.json", "w"))
+    open("simulation.v", "w").write("module benn_top; endmodule")
     print("mapped")
 else:
     json.dump({REPORT!r}, open("timing.json", "w"))
@@ -204,6 +207,21 @@ def test_harness_has_four_pins_and_drives_every_input():
     cell = made["cells"][f"{HARNESS}.s_axis_tvalid_0"]
     assert (cell["type"], cell["connections"]["Q"]) == ("SB_DFF", [8])
     assert made["cells"][f"{HARNESS}.m_axis_tuser_0"]["connections"]["D"] == [7]
+
+
+@pytest.mark.parametrize(("bus", "registers", "luts"), [
+    (8, 30, 5), (64, 178, 27), (512, 1355, 196)])
+def test_what_the_harness_takes(bus, registers, luts):
+    """As docs/hardware.md says: a register for each bit of a port, and for each LUT of parity."""
+    beat = {"tdata": bus, "tkeep": bus // 8, "tlast": 1, "tvalid": 1}
+    ports = {"clk": ("input", 1), "rst": ("input", 1), "s_axis_tready": ("output", 1),
+             "m_axis_tready": ("input", 1), "m_axis_tuser": ("output", 1),
+             **{f"s_axis_{name}": ("input", width) for name, width in beat.items()},
+             **{f"m_axis_{name}": ("output", width) for name, width in beat.items()}}
+    bare = {"cells": {}, "netnames": {}, "ports": {
+        name: {"direction": way, "bits": [2] * width} for name, (way, width) in ports.items()}}
+    cells = harness.around(bare, devices.find("ecp5-12k").family)["cells"].values()
+    assert Counter(cell["type"] for cell in cells) == {"TRELLIS_FF": registers, "LUT4": luts}
 
 
 def test_critical_path_in_the_names_of_the_plan(owners):
@@ -394,6 +412,36 @@ def test_a_file_that_somebody_has_changed(design, stand_in, capsys, tool, name, 
     assert {**contents(design), "report.json": None} == {**before, "report.json": None}
 
 
+def test_a_log_that_somebody_has_removed(design, stand_in, capsys):
+    """It is no result: nothing runs again, and it is not listed."""
+    assert synth(design, "--pnr") == 0
+    (design.directory / "synth" / "ice40-up5k" / "yosys.log").unlink()
+    capsys.readouterr()
+    assert synth(design, "--pnr", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reused"] == ["yosys", "nextpnr"]
+    assert list(found["files"]) == ["netlist.v", "report.json", "nextpnr.log", "floorplan.svg"]
+
+
+def other_weights(model):
+    """``model`` with one weight of its first member changed."""
+    first, *rest = model.members
+    layers = designs.changed(first, 0, "weights", (0, 0, 0), lambda word: word ^ np.uint64(1))
+    return dataclasses.replace(model, members=(dataclasses.replace(first, layers=layers), *rest))
+
+
+def test_another_design_leaves_nothing_of_the_one_before(design, stand_in):
+    """Neither its placement nor its models, though they are not made anew."""
+    assert synth(design, "--pnr") == 0
+    flow.mapped(design, "ice40-up5k", bar=progress.bar)
+    assert {"floorplan.svg", "nextpnr.log", "simulation.v"} <= set(kept(design))
+    api.generate(other_weights(design.model), design.directory, folding=design.folding, frames=0,
+                 force=True)
+    assert synth(design) == 0
+    assert kept(design) == ["netlist.json", "netlist.v", "report.json", "yosys.log"]
+    assert list(json.loads(contents(design)["report.json"])) == ["yosys"]
+
+
 def test_another_version_runs_again(design, stand_in):
     assert synth(design) == 0
     stand_in("sys.exit(9)", {"yosys": "Yosys 0.100"})
@@ -436,9 +484,23 @@ def test_a_nextpnr_that_fails(design, stand_in, capsys):
     assert "yosys: done before" in capsys.readouterr().err
 
 
+def change_device(monkeypatch, caution="", **changes):
+    device = devices.find("ice40-up5k")
+    family = dataclasses.replace(device.family, caution=caution)
+    monkeypatch.setitem(devices.DEVICES, "ice40-up5k",
+                        dataclasses.replace(device, family=family, **changes))
+
+
+def test_a_caution_about_the_clock(design, stand_in, capsys, monkeypatch):
+    """It is said where there is one, also of an earlier run."""
+    change_device(monkeypatch, "do not trust it")
+    for options, times in (([], 0), (["--pnr"], 1), (["--pnr"], 1), ([], 0)):
+        assert synth(design, *options) == 0
+        assert capsys.readouterr().err.count("note: do not trust it\n") == times
+
+
 def test_a_design_that_does_not_fit(design, stand_in, capsys, monkeypatch):
-    small = dataclasses.replace(devices.find("ice40-up5k"), resources={"logic_cells": 2, "bram": 9})
-    monkeypatch.setitem(devices.DEVICES, "ice40-up5k", small)
+    change_device(monkeypatch, resources={"logic_cells": 2, "bram": 9})
     assert synth(design, "--pnr", "--json") == 1
     out, err = capsys.readouterr()
     assert (json.loads(out)["missing"], json.loads(out)["placed"]) == ({"logic_cells": 1}, False)
@@ -448,8 +510,7 @@ def test_a_design_that_does_not_fit(design, stand_in, capsys, monkeypatch):
 
 def test_a_design_that_does_not_fit_with_registers_around_it(design, stand_in, capsys, monkeypatch):
     """Those of one input and of one output, which shares no cell with a LUT."""
-    small = dataclasses.replace(devices.find("ice40-up5k"), resources={"logic_cells": 4, "bram": 9})
-    monkeypatch.setitem(devices.DEVICES, "ice40-up5k", small)
+    change_device(monkeypatch, "do not trust it", resources={"logic_cells": 4, "bram": 9})
     assert synth(design, "--pnr", "--json") == 1
     out, err = capsys.readouterr()
     found = json.loads(out)
@@ -458,6 +519,8 @@ def test_a_design_that_does_not_fit_with_registers_around_it(design, stand_in, c
     assert ("the design fits ice40-up5k, but not with the registers that placement adds around its "
             "ports: it needs 5 logic cells of 4, 1 (25%) too many; take a larger device, or "
             "generate it with a narrower bus") in err
+    assert "do not trust it" not in err
+    assert list(found["tools"]) == ["yosys"]
     assert "nextpnr.log" not in kept(design)
 
 
@@ -497,18 +560,12 @@ def interrupted(design, *options, tool="yosys", by=signal.SIGINT):
         [sys.executable, "-m", "benn_fpga", "synth", str(design.directory), "--device",
          "ice40-up5k", *options], stderr=subprocess.PIPE, text=True)
     log = design.directory / "synth" / "ice40-up5k" / f"{tool}.log"
-    while not (log.exists() and "asleep" in log.read_text()):
-        time.sleep(0.01)
-    process.send_signal(by)
+    try:
+        until(lambda: log.exists() and "asleep" in log.read_text())
+    finally:
+        process.send_signal(by)
     said = process.communicate()[1].splitlines()[-1]
     return process.returncode, said.removeprefix("benn-fpga: error: ")
-
-
-def is_running(process):
-    """Whether there is one of this number, and not only what its parent has not asked for yet."""
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True,
-                          check=False)
-    return said.stdout.strip()[:1] not in ("", "Z")
 
 
 def contents(design):
@@ -516,24 +573,35 @@ def contents(design):
             for path in (design.directory / "synth" / "ice40-up5k").iterdir() if path.is_file()}
 
 
-SLEEP = "import os, time; print(os.getpid(), 'asleep', flush=True); time.sleep(60)"
+SLEEP = """
+import os, subprocess, time
+child = subprocess.Popen(['sleep', '60'])
+print(os.getpid(), child.pid, 'asleep', flush=True)
+time.sleep(60)
+"""
 
 
-@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted(design, stand_in, by, code):
-    """The tool has ended too."""
+def asleep(design):
+    """The numbers of a tool that sleeps and of what it has started."""
+    return map(int, contents(design)["yosys.log"].split()[:2])
+
+
+@pytest.mark.parametrize(("by", "code", "what"), [
+    (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
+    (signal.SIGHUP, 129, "terminated")])
+def test_interrupted(design, stand_in, by, code, what):
+    """The tool has ended too, and what it has started."""
     stand_in(SLEEP)
-    assert interrupted(design, by=by) == (code, "interrupted; nothing was written")
+    assert interrupted(design, by=by) == (code, f"{what}; nothing was written")
     assert kept(design) == ["yosys.log"]
-    tool, end = int(contents(design)["yosys.log"].split()[0]), time.monotonic() + 10
-    while is_running(tool):
-        assert time.monotonic() < end
+    until_gone(*asleep(design))
 
 
 def test_what_a_killed_run_has_left(design, stand_in):
     stand_in(SLEEP)
     assert interrupted(design, by=signal.SIGKILL)[0] == -signal.SIGKILL
-    os.kill(int(contents(design)["yosys.log"].split()[0]), signal.SIGKILL)
+    for process in asleep(design):
+        os.kill(process, signal.SIGKILL)
     assert kept(design)[0].startswith(".run.")
     stand_in()
     assert synth(design) == 0

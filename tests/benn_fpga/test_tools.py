@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from benn_fpga import tools
 from benn_fpga.errors import BennError
+from processes import until
 
 TOOL = "yowasp-stand-in"
 # As YoWASP's: compiles slowly, writes in place, and trusts what it finds.
@@ -23,7 +23,7 @@ def main():
             os.kill(os.getpid(), signal.SIGBUS)
     else:
         with open(__file__ + ".compiled", "a") as log:
-            print("compiled", file=log)
+            print(os.getpid(), file=log)
         module.parent.mkdir(parents=True, exist_ok=True)
         with module.open("w") as file:
             print("who", file=file, end="", flush=True)
@@ -70,8 +70,13 @@ def at_once(*command, before="", other=None):
     return [process.wait() for process in started]
 
 
+def started(tmp_path):
+    """The numbers of the processes that compiled."""
+    return (tmp_path / "packages" / "stand_in.py.compiled").read_text().split()
+
+
 def compiled(tmp_path):
-    return len((tmp_path / "packages" / "stand_in.py.compiled").read_text().split())
+    return len(started(tmp_path))
 
 
 def test_four_at_once_and_four_more(stand_in, tmp_path):
@@ -114,11 +119,11 @@ def test_arguments_and_folder(stand_in, tmp_path, monkeypatch):
 def test_killed_while_it_compiles(stand_in, tmp_path, monkeypatch):
     """What it leaves is not used, and is removed."""
     monkeypatch.setenv("SLOW", "60")
-    process = subprocess.Popen([sys.executable, "-c", RUN, TOOL], process_group=0)
-    while not list(tmp_path.glob("cache/.*/package/module")):
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
+    process = subprocess.Popen([sys.executable, "-c", RUN, TOOL])
+    until(lambda: list(tmp_path.glob("cache/.*/package/module")))
+    process.kill()
     process.wait()
+    os.killpg(int(started(tmp_path)[0]), signal.SIGKILL)
     monkeypatch.setenv("SLOW", "0")
     assert tools.run(TOOL, []).returncode == 0
     assert [name.startswith(".") for name in os.listdir(tmp_path / "cache")] == [False]
