@@ -185,7 +185,7 @@ def _products(unit: Unit, fabric: Fabric, varied: Varied) -> Bill:
     engines, ways, output_bits = unit.o.ways, unit.i.ways, unit.o.element_bits
     memories = unit.memories
     weights, table = memories["weights"], memories["table"]
-    if latency.is_constant(layer, fold, unit.rounds):
+    if unit.is_unrolled:
         return _constants(unit, layer, engines, ways)
     read = latency.MEMORY_LATENCY + unit.relays
     planes = layer.weight_bits * layer.input_bits
