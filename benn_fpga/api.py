@@ -623,7 +623,7 @@ def estimate(design: designs.Design | Ensemble, device: str,
     if isinstance(design, designs.Design):
         return area.estimate(design.model, design.folding, target)
     if folding is None:
-        raise BennError("a model has no area by itself; give its `folding`")
+        raise BennError("a model has no area by itself; give its folding too")
     return area.estimate(design, folding.filled(target.relays, target.adder_levels), target)
 
 
