@@ -242,7 +242,19 @@ def page(known):
     missed = [f"`{name}`: {key} {value:g}, not {limit:g}" for name, each in known.items()
               for key, (value, limit) in each["missed"].items()]
     return "\n".join([*lines, "", f"Missed: {'; '.join(missed)}." if missed else
-                      "No target is missed.", ""])
+                      "No target is missed.", _commits(known), ""])
+
+
+def _commits(known):
+    """Of which commits the rows are."""
+    by_commit = {}
+    for name, each in known.items():
+        commit = (each.get("versions") or {}).get("commit") or "no commit"
+        by_commit.setdefault(commit, []).append(f"`{name}`")
+    if len(by_commit) == 1:
+        return f"All rows are of commit {next(iter(by_commit))}."
+    listed = "; ".join(f"{commit}: {', '.join(names)}" for commit, names in by_commit.items())
+    return f"Rows by commit: {listed}."
 
 
 def write(known):

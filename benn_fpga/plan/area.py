@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -146,14 +146,22 @@ def parts(model: Ensemble, folding: Folding, device: Device) -> Parts:
 
 
 def _parts(design: Draft, device: Device, varied: Callable[[Node], Varied]) -> Parts:
-    """... whose tables have so many bits that vary. `synth` spends block RAMs of an iCE40 on small
-    memories only as long as there are enough."""
-    fabric, most = FABRICS[device.family.name], device.resources.get("bram")
-    taken = {node.name: blocks(node, fabric.library, varied(node)) for node in design.nodes}
-    if fabric.sparing is not None and most is not None and sum(taken.values()) > most:
-        fabric = replace(fabric, library=fabric.sparing)
+    """... whose tables have so many bits that vary."""
+    most = device.resources.get("bram", math.inf)
+    for fabric in _fabrics(device):
         taken = {node.name: blocks(node, fabric.library, varied(node)) for node in design.nodes}
+        if sum(taken.values()) <= most:
+            break
     return Parts({node.name: bill(node, fabric, varied(node)) for node in design.nodes}, taken)
+
+
+def _fabrics(device: Device) -> Iterator[Fabric]:
+    """That of a device, then that of a design which would have too many block RAMs: `synth` spends
+    those of an iCE40 on small memories only as long as there are enough."""
+    fabric = FABRICS[device.family.name]
+    yield fabric
+    if fabric.sparing is not None:
+        yield replace(fabric, library=fabric.sparing)
 
 
 def estimate(model: Ensemble, folding: Folding, device: Device) -> Area:
@@ -190,12 +198,14 @@ class Pricing:
 
     def __call__(self, folding: Folding) -> tuple[float, float]:
         """How many block RAMs are lacking, then what it takes: logic cells, or LUTs."""
-        fabric = FABRICS[self._device.family.name]
+        design = _with_depths(self._model, self.filled(folding))
         most = self._device.resources.get("bram", math.inf)
-        taken = [self._of(node, fabric) for node in _with_depths(self._model, self.filled(folding))]
-        brams = sum(count for _, count in taken)
-        cells = sum(lut + cell for (lut, _, cell), _ in taken)
-        return max(0, brams - most), cells
+        for fabric in _fabrics(self._device):
+            taken = [self._of(node, fabric) for node in design]
+            brams = sum(count for _, count in taken)
+            if brams <= most:
+                break
+        return max(0, brams - most), sum(lut + cell for (lut, _, cell), _ in taken)
 
     def _of(self, node: Node, fabric: Fabric) -> tuple[tuple[float, float, float], int]:
         key = node, fabric.library

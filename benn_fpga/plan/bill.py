@@ -127,10 +127,6 @@ def _line(bits: int, cycles: int) -> Bill:
     return Bill({"delayed": bits * cycles, "delay line": bits})
 
 
-def _adder(bits: int) -> Bill:
-    return Bill({"adder": bits, "chains": 1})
-
-
 def _tree(items: list[tuple[int, int]], registers: tuple[bool, ...] | None = None,
           most: int | None = None) -> tuple[Bill, int]:
     """A tree of adders of numbers whose bits are from the first to below the second of ``items``, a
@@ -358,9 +354,9 @@ def _converter(node: nodes.Converter, fabric: Fabric, varied: Varied) -> Bill:
     total = Bill()
     if gear.collect > 1:
         bits = gear.collect * node.i.bits
-        indexed = gear.tail is not None and gear.tail[0] != gear.collect
         total = together(total, _counters(gear.collect), Bill({
-            "plain register": bits, "register": 1, "indexed word": gear.collect * indexed}))
+            "plain register": bits, "register": 1,
+            "indexed word": gear.collect * (gear.tail is not None)}))
         if gear.tail is not None:
             total = together(total, _counters(gear.blocks + 1))
     if gear.emit > 1:
@@ -386,8 +382,7 @@ def _lines(node: nodes.LineBuffer, fabric: Fabric, varied: Varied) -> Bill:
         _times(2, _counters(rows * layer.stride, columns * layer.stride)),
         Bill({"address": address, "register": 4 * address + 2 * (_width(slots) + 2)
               + (node.i.bits + 1) * masked + 3, "mux": node.i.bits * masked,
-              "lines padded": masked * (_width(rows) + _width(columns)),
-              "level": 2 * (_width(slots) + 2)}))
+              "lines padded": masked * (_width(rows) + _width(columns))}))
 
 
 def _sliding(node: nodes.SlidingWindow, fabric: Fabric, varied: Varied) -> Bill:
