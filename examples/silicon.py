@@ -133,7 +133,7 @@ CASES = {
                 {"lut_per_lane": 3.8, "ff_per_lane": 3.5, "cycles": 448}, {"fmax_mhz": 140},
                 one_node=True),
     "tfc": Case("`tfc`, K = 8", "ecp5-85k", dense("tfc", 8), 140),
-    "cnv": Case("`cnv`, K = 1, FINN's folding", "ecp5-85k", cnv),
+    "cnv": Case("`cnv`, K = 1, FINN's folding", "ecp5-85k", cnv, 100),
     "sfc-xc7": Case("`sfc`, K = 4", "xc7", dense("sfc", 4)),
     "cnv-xc7": Case("`cnv`, K = 1, FINN's folding", "xc7", cnv),
     "tfc-1": Case("`tfc`, K = 1", "ecp5-25k", in_turn(1)),
