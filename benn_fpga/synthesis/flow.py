@@ -1,13 +1,15 @@
 """A design through Yosys and nextpnr, step by step; steps that were done before are not repeated.
 
 Everything is in the folder synth/DEVICE of the design. A result appears by a rename; until then
-that of an earlier run stays, unless the tool fails. Logs are written as tools speak, and stay.
+that of an earlier run stays, unless the tool runs and fails. Logs are written as tools speak, and
+stay.
 """
 
 import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,7 +43,8 @@ _MODEL = "simulation.v"
 _RUN = ".run."  # how folders begin in which tools run
 _YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
 _FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
-
+_FOLLOW = {_YOSYS: (_NEXTPNR, _MODELS), _NEXTPNR: (), _MODELS: ()}
+_LEAST = 1 << 20  # bytes; with fewer of them a disk is full
 
 # Shares of the LUTs that were estimated; of few LUTs an estimate is rough.
 _SURPRISING, _VANISHED, _SMALL = 0.25, 0.5, 300
@@ -217,26 +220,22 @@ class _Work:
         except (OSError, ValueError, RecursionError):
             return {}
 
-    def _write(self):
-        text = json.dumps(self._report, indent=2) + "\n"
-        write_atomically(self._folder / _REPORT, text.encode(), force=True)
-
-    def _forget(self, *steps):
-        """Remove the results of steps, so that none is there which has failed or is of another
-        netlist."""
-        for step in steps:
-            self._report.pop(step, None)
-            for name in _FILES[step]:
-                (self._folder / name).unlink(missing_ok=True)
+    def _forget(self, step):
+        """Remove the results of a step that has failed, and those that follow from them."""
+        gone = (step, *_FOLLOW[step])
+        self._report = {each: found for each, found in self._report.items() if each not in gone}
         if self._report:
-            self._write()
+            write_atomically(self._folder / _REPORT, _text(self._report), force=True)
         else:
             (self._folder / _REPORT).unlink(missing_ok=True)
+        for name in _FILES[step]:
+            (self._folder / name).unlink(missing_ok=True)
+        self._remove_what_follows(step)
 
-    def _forget_what_follows(self):
-        """... of the netlist."""
-        self._forget(_NEXTPNR, _MODELS)
-        self._log(_NEXTPNR).unlink(missing_ok=True)
+    def _remove_what_follows(self, step):
+        for each in _FOLLOW[step]:
+            for path in (self._log(each), *(self._folder / name for name in _FILES[each])):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def that_may_be_interrupted(self):
@@ -273,31 +272,58 @@ class _Work:
 
     @contextmanager
     def _step(self, step, key, text):
-        """Run a tool in a folder that is removed; all that is kept must be moved out of it.
+        """Run a tool in a folder that is removed; what it must leave there are the files of the
+        step.
 
-        If the tool fails there is no result; if the user ends it there is that of before.
+        If the tool runs and fails there is no result; if it cannot run, or the user ends it, there
+        is that of before.
         """
         start, work = time.monotonic(), new_folder(self._folder, _RUN)
-        result, log = {"key": key}, self._log(step)
-        before = log.read_bytes() if step in self._report and log.is_file() else None
+        result, log, earlier = {"key": key}, self._log(step), work / "earlier.log"
         try:
+            if log.is_file():
+                os.replace(log, earlier)
             with self._bar(text, None):
                 yield work, result
-        except Exception:
+            self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
+            self._keep(step, work, result)
+        except ToolFailed:
+            full = _full(self._folder, tempfile.gettempdir())
+            if full is not None:
+                self._restore(step, earlier)
+                raise BennError(f"{step} failed, and the disk of {full} is full; free some space "
+                                f"there") from None
             self._forget(step)
-            if step == _YOSYS:
-                self._forget_what_follows()
             raise
         except BaseException:
-            if before is not None:
-                write_atomically(log, before, force=True)
+            self._restore(step, earlier)
             raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
-        result["files"] = self._hashes(step)
-        self._report[step] = result
-        self._write()
+
+    def _keep(self, step, work, result):
+        """Make the result of a step, whose files are in ``work``, that of the folder: all that
+        takes space is written before any file of an earlier run is replaced."""
+        with self._readable(step):
+            result["files"] = {name: _sha256(work / name) for name in _FILES[step]}
+        same = self._report.get(step, {}).get("key") == result["key"]
+        report = {each: found for each, found in self._report.items()
+                  if same or each not in _FOLLOW[step]} | {step: result}
+        (work / _REPORT).write_bytes(_text(report))
+        if not same:
+            self._remove_what_follows(step)
+        for name in (*_FILES[step], _REPORT):
+            os.replace(work / name, self._folder / name)
+        self._report = report
+
+    def _restore(self, step, earlier):
+        """Put the log of an earlier run back, unless it is of a failure and there is a new one."""
+        log = self._log(step)
+        silent = not log.is_file() or not log.stat().st_size
+        if silent:
+            log.unlink(missing_ok=True)
+        if earlier.is_file() and (silent or step in self._report):
+            os.replace(earlier, log)
 
     def _log(self, step):
         return self._folder / f"{step}.log"
@@ -321,10 +347,6 @@ class _Work:
                 if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
                     break
             result |= counted
-            if self._report.get(_YOSYS, {}).get("key") != key:
-                self._forget_what_follows()
-            for name in _FILES[_YOSYS]:
-                os.replace(work / name, self._folder / name)
 
     def _improve(self, tool, work):
         """Write the netlist anew, with registers moved into block RAMs and carry chains without a
@@ -339,8 +361,7 @@ class _Work:
         if saved:
             (work / _NETLIST).write_text(json.dumps(whole))
             (work / "run.ys").write_text(script.VERILOG)
-            tool.run(["-q", "-s", "run.ys"], work, self._log("improved"))
-            self._log("improved").unlink()
+            tool.run(["-q", "-s", "run.ys"], work, self._log(_YOSYS), work / "whole.log")
 
     def _counted(self, path):
         with self._readable(_YOSYS):
@@ -358,17 +379,15 @@ class _Work:
                              f"({type(error).__name__}); see {self._log(step)}") from None
 
     def model(self):
-        path, tool = self._folder / _MODEL, toolchain.yosys()
+        tool = toolchain.yosys()
         key = _key(self._report[_YOSYS]["key"], _MODEL)
         if not self._is_done(_MODELS, key):
             with self._step(_MODELS, key, f"models of {self._device.name}") as (work, _):
                 shutil.copy(self._folder / _VERILOG, work)
                 (work / "run.ys").write_text(script.simulation(self._device.family, work))
                 tool.run(["-q", "-s", "run.ys"], work, self._log(_MODELS))
-                with self._readable(_MODELS):
-                    os.replace(work / _MODEL, path)
             self._log(_MODELS).unlink()
-        return path
+        return self._folder / _MODEL
 
     @property
     def placed(self):
@@ -419,7 +438,7 @@ class _Work:
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{result['fmax_mhz']:g} MHz"
                 picture = floorplan.draw(placed, self._owners, title).encode()
-            write_atomically(self._folder / _PICTURE, picture, force=True)
+            (work / _PICTURE).write_bytes(picture)
 
     def _surrounded(self):
         """The netlist with registers around it, which may be more than the device has."""
@@ -477,6 +496,15 @@ class _Work:
             files={path.name: str(path) for path in files if path.is_file()},
             steps=self._steps,
             reused=self._reused)
+
+
+def _full(*folders):
+    """The first of ``folders`` whose disk is full, or None."""
+    return next((each for each in folders if shutil.disk_usage(each).free < _LEAST), None)
+
+
+def _text(report):
+    return (json.dumps(report, indent=2) + "\n").encode()
 
 
 def _sha256(path):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from importlib.resources import files
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -471,6 +472,50 @@ def test_a_yosys_that_fails(design, stand_in, capsys, code, said):
     assert said in error
     assert error.endswith("yosys.log")
     assert kept(design) == ["yosys.log"]  # nothing stale, nothing half
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (BennError("cannot compile it"), 2), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
+def test_a_tool_that_cannot_run_leaves_what_was_there(design, stand_in, monkeypatch, tool, error,
+                                                      code):
+    assert synth(design, "--pnr") == 0
+    before, run = contents(design), toolchain.Tool._start
+
+    def start(self, *args):
+        if self.name.startswith(tool):
+            raise error
+        return run(self, *args)
+    monkeypatch.setattr(toolchain.Tool, "_start", start)
+    assert synth(design, "--pnr", "--force") == code
+    after = contents(design)
+    if tool == "nextpnr":  # Yosys ran again, and took its time
+        before["report.json"] = after["report.json"]
+    assert after == before
+
+
+def test_a_tool_that_cannot_run_leaves_no_empty_log(design, stand_in, monkeypatch):
+    monkeypatch.setattr(toolchain.Tool, "_start", mock.Mock(side_effect=BennError("no")))
+    assert synth(design) == 2
+    assert kept(design) == []
+
+
+@pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
+def test_a_full_disk_leaves_what_was_there(design, stand_in, capsys, monkeypatch, tool):
+    """Whether the tool says so or what is written after it."""
+    assert synth(design, "--pnr") == 0
+    before = contents(design)
+    versions = {name: text.replace("0.99", "0.100") for name, text in VERSIONS.items()
+                if name.startswith(tool)}
+    stand_in("sys.exit('disk is full')", versions)
+    monkeypatch.setattr(flow.shutil, "disk_usage", lambda path: mock.Mock(free=4096))
+    assert synth(design, "--pnr") == 2
+    assert f"{tool} failed, and the disk of " in capsys.readouterr().err
+    assert contents(design) == before
+    stand_in(versions=versions)
+    monkeypatch.setattr(flow, "_text", mock.Mock(side_effect=BennError("full")))
+    assert synth(design, "--pnr") == 2
+    assert contents(design) == before
 
 
 def test_a_nextpnr_that_fails(design, stand_in, capsys):
