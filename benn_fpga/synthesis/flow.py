@@ -14,6 +14,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ _MODEL = "simulation.v"
 _RUN = ".run."  # how folders begin in which tools run
 _YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
 _FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
+_RESULTS = {_YOSYS: "the netlist", _NEXTPNR: "the placement", _MODELS: "the netlist to simulate"}
 _FOLLOW = {_YOSYS: (_NEXTPNR, _MODELS), _NEXTPNR: (), _MODELS: ()}
+_DIGEST = "sha256"  # what the hash of all else that the report says of a step is called there
 _LEAST = 1 << 20  # bytes; with fewer of them a disk is full
 
 # Shares of the LUTs that were estimated; of few LUTs an estimate is rough.
@@ -162,7 +165,6 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
         raise BennError(f"{device.name} is only counted: there is no open tool that places it; "
                         f"leave out `pnr`, or take another device")
     folder = design.directory / FOLDER / device.name
-    check_folder(folder)
     with _entered(folder):
         work = _Work(design, device, folder, bar, force)
         with work.that_may_be_interrupted():
@@ -181,7 +183,6 @@ def mapped(design, device, *, bar):
     if not device.family.models:
         raise BennError(f"{device.name} has no cells that could be simulated; take another device")
     folder = design.directory / FOLDER / device.name
-    check_folder(folder)
     with _entered(folder):
         work = _Work(design, device, folder, bar, False)
         with work.that_may_be_interrupted():
@@ -191,7 +192,12 @@ def mapped(design, device, *, bar):
 
 @contextmanager
 def _entered(folder):
-    """Let one process at a time into ``folder``, without what one that was killed has left."""
+    """Let one process at a time into ``folder``, without what one that was killed has left; raise
+    if results cannot be written there."""
+    check_folder(folder)
+    for name in (_REPORT, *(f"{step}.log" for step in _FILES), *chain(*_FILES.values())):
+        if (folder / name).is_dir():
+            raise BennError(f"{folder / name} is a folder, in place of a file; move it away")
     with alone(folder) as locked:
         if locked:
             for left in folder.glob(f"{_RUN}*"):
@@ -211,14 +217,21 @@ class _Work:
         self._missing_around = {}
 
     def _read(self):
+        """What the report says of each step, if that is as it was written."""
+        path = self._folder / _REPORT
         try:
-            report = json.loads((self._folder / _REPORT).read_bytes())
-            steps = report.items() if isinstance(report, dict) else ()
-            return {step: each for step, each in steps
-                    if isinstance(each, dict) and {"key", "seconds", "files"} <= set(each)
-                    and isinstance(each["files"], dict)}
-        except (OSError, ValueError, RecursionError):
+            report = json.loads(path.read_bytes())
+            whole = {step: report[step] for step in _FILES if _is_whole(report.get(step))}
+            lost = [step for step in _FILES if step in report and step not in whole]
+        except FileNotFoundError:
             return {}
+        except (OSError, ValueError, AttributeError, RecursionError):
+            whole, lost = {}, _FILES
+        if lost:
+            warn(f"{path} is damaged or of another version; what it says of {' and '.join(lost)} "
+                 f"is not used" if whole else
+                 f"{path} is damaged or of another version; it is not used")
+        return whole
 
     def _forget(self, step):
         """Remove the results of a step that has failed, and those that follow from them."""
@@ -243,10 +256,15 @@ class _Work:
         try:
             yield
         except KeyboardInterrupt:
-            if not self._report:
+            logs = [log for log in map(self._log, _FILES) if log.is_file()]
+            if self._report:
+                kept = ", ".join(_RESULTS[step] for step in _FILES if step in self._report)
+                said = f"finished before and kept in {self._folder}: {kept}"
+            elif logs:
+                said = f"there is no result yet, only {', '.join(map(str, logs))}"
+            else:
                 raise
-            raise Interrupted(f"interrupted; {self._folder} has what {' and '.join(self._report)} "
-                              f"found before") from None
+            raise Interrupted(f"interrupted; {said}") from None
 
     def _is_done(self, step, key):
         before = self._report.get(step, {})
@@ -306,6 +324,7 @@ class _Work:
         takes space is written before any file of an earlier run is replaced."""
         with self._readable(step):
             result["files"] = {name: _sha256(work / name) for name in _FILES[step]}
+        result[_DIGEST] = _digest(result)
         same = self._report.get(step, {}).get("key") == result["key"]
         report = {each: found for each, found in self._report.items()
                   if same or each not in _FOLLOW[step]} | {step: result}
@@ -505,6 +524,16 @@ def _full(*folders):
 
 def _text(report):
     return (json.dumps(report, indent=2) + "\n").encode()
+
+
+def _is_whole(result):
+    """Whether what a report says of a step is as it was written."""
+    return isinstance(result, dict) and result.get(_DIGEST) == _digest(result)
+
+
+def _digest(result):
+    said = {name: value for name, value in result.items() if name != _DIGEST}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _sha256(path):
