@@ -325,10 +325,10 @@ def _folding(args, model):
         raise BennError("--fit needs the device that it must fit: give --device NAME")
     if args.fold is not None:
         return folding_file.read(args.fold, model, parallel=args.parallel, bus=args.bus)
-    cycles = args.cycles
+    cycles, bus = args.cycles, 64 if args.bus is None else args.bus
     if args.target_fps is not None:
         cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
-        folding = api.fastest(model, parallel=args.parallel, bus=args.bus or 64)
+        folding = api.fastest(model, parallel=args.parallel, bus=bus)
         least = plan(model, folding).schedule.cycles_per_frame
         if cycles < least:
             stage, _ = bottleneck(model, folding)
@@ -340,7 +340,7 @@ def _folding(args, model):
                 f"a frame takes at least {least} {plural(least, 'cycle')} ({where}), so at most "
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
                 f"raise --clock{cure}")
-    return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64, lanes=args.lanes,
+    return api.choose_folding(model, parallel=args.parallel, bus=bus, lanes=args.lanes,
                               cycles=cycles, device=args.device, fit=args.fit)
 
 
