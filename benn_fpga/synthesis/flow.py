@@ -490,8 +490,8 @@ class _Work:
     def result(self, clock):
         counted, xnor_lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
         placed, used, there = self.placed, self._used, dict(self._device.resources)
-        names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
-                                                                         _PICTURE)}
+        names = {_YOSYS: (f"{_YOSYS}.log", *_FILES[_YOSYS], _REPORT),
+                 _NEXTPNR: (f"{_NEXTPNR}.log", *_FILES[_NEXTPNR])}
         files = [self._folder / name for step in self._steps for name in names[step]]
         return Synthesis(
             device=self._device.name,

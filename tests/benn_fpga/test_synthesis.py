@@ -379,6 +379,7 @@ def test_verilog_that_somebody_has_changed(design, stand_in, capsys):
 
 @pytest.mark.parametrize(("options", "said"), [
     (["--clock", "50"], "a --clock is reached or not after routing; give --pnr too"),
+    (["--seed", "1"], "a --seed is of the placement; give --pnr too"),
     (["--pnr"], "xc7 is only counted: there is no open tool that places it; leave out --pnr,"),
 ])
 def test_options_that_do_not_go_together(design, stand_in, capsys, options, said):
@@ -476,7 +477,8 @@ def test_a_log_that_somebody_has_removed(design, stand_in, capsys):
     assert synth(design, "--pnr", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["reused"] == ["yosys", "nextpnr"]
-    assert list(found["files"]) == ["netlist.v", "report.json", "nextpnr.log", "floorplan.svg"]
+    assert list(found["files"]) == ["netlist.json", "netlist.v", "report.json", "nextpnr.log",
+                                    "floorplan.svg"]
 
 
 def other_weights(model):
