@@ -101,7 +101,7 @@ def build(verilog, directory, *, waves=False):
 def _plain(folder):
     """``folder``, or one whose name has no spaces and the like, since make cannot build in others;
     what is left there is moved into ``folder``."""
-    if _PLAIN.fullmatch(str(folder.absolute())):
+    if _PLAIN.fullmatch(f"{folder.absolute()}{folder.resolve()}"):
         yield folder
         return
     if not _PLAIN.fullmatch(tempfile.gettempdir()):

@@ -78,6 +78,14 @@ def test_a_folder_in_which_make_cannot_build(compiled, tmp_path, name):
     assert sorted(os.listdir(tmp_path / name / "sim" / "plain")) == ["benn_top", "built"]
 
 
+def test_a_link_to_such_a_folder(compiled, tmp_path):
+    (tmp_path / "a b" / "sim").mkdir(parents=True)
+    (tmp_path / "a b" / "x.v").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a b")
+    assert run(tmp_path / "link")
+    assert not compiled[0].exists()
+
+
 def test_nowhere_to_build(compiled, tmp_path, monkeypatch):
     monkeypatch.setattr(build.tempfile, "tempdir", str(tmp_path / "t t"))
     (tmp_path / "a b" / "sim").mkdir(parents=True)
