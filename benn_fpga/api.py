@@ -688,8 +688,8 @@ def simulate(design: designs.Design | str | Path, dataset: str | Path | np.ndarr
                                protocol_tests=tests)
 
 
-def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False, seed: int = 1,
-          clock: float | None = None, force: bool = False,
+def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False,
+          seed: int | None = None, clock: float | None = None, force: bool = False,
           progress: Progress = None) -> "Synthesis":
     """What a design takes of an FPGA and how fast it is there; returns the Synthesis.
 
@@ -702,7 +702,7 @@ def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False
     design : a Design, or the folder of one
     device : one of :data:`benn_fpga.devices.DEVICES`
     pnr : place and route too, for the clock and the critical path
-    seed : of the placement
+    seed : of the placement; 1 if None
     clock : MHz that it should reach
     force : do again what was done before
     progress : as in :func:`benn_fpga.progress.bar`
@@ -711,9 +711,12 @@ def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False
     devices.find(device)
     if clock is not None and not pnr:
         raise BennError("a `clock` is reached or not after routing; give `pnr` too")
+    if seed is not None and not pnr:
+        raise BennError("a `seed` is of the placement; give `pnr` too")
     if not isinstance(design, designs.Design):
         design = designs.read(design)
-    result = flow.run(design, device, pnr=pnr, seed=seed, clock=clock, force=force,
+    result = flow.run(design, device, pnr=pnr, seed=1 if seed is None else seed, clock=clock,
+                      force=force,
                       bar=lambda text, total: bar(text, total, progress))
     if not area.is_known(devices.find(device).family):
         return result

@@ -373,9 +373,9 @@ class Folding:
         if not isinstance(self.layers, tuple) or not all(isinstance(f, Fold) for f in self.layers):
             raise BennError("Folded layers must be a tuple of Fold")
         whole("`parallel`", self.parallel, 1, MAX_MEMBERS)
-        whole("`bus`", self.bus, 8, 1 << 16)
-        if self.bus % 8:
+        if isinstance(self.bus, int) and (self.bus % 8 or not self.bus):
             raise BennError(f"`bus` must be a multiple of 8, not {self.bus}")
+        whole("`bus`", self.bus, 8, 1 << 16)
         if self.relays is not None:
             whole("Relays", self.relays, 0, MAX_RELAYS)
         if self.adder_levels is not None:

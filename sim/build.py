@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -21,10 +23,11 @@ from benn_fpga.sim.verilator import compiler, toolchain
 __all__ = ["build", "run"]
 
 _SIGNALS = Path(__file__).with_name("signals.vlt")
-_STAMP = "built"
+_STAMP, _LOG = "built", "build.log"
 _RUNTIME = "verilated*.o"
 _SOURCE = f"{TOP}.v"
 _OPTIONS = ("-O3", "--x-assign", "fast", "--no-trace-params")
+_PLAIN = re.compile(r"[\w./+-]+")  # what make and its shell take for a part of a name
 _MAKE = "OPT_FAST=-O1"  # compiling takes longer than running
 # Files that are compiled one by one need a precompiled header, which takes longer than a small
 # design.
@@ -84,7 +87,8 @@ def build(verilog, directory, *, waves=False):
             return False
         staging = new_folder(directory.parent, f"{directory.name}.")
         try:
-            _compile(verilator, verilog, staging, waves)
+            with _plain(staging) as place:
+                _compile(verilator, verilog, place, waves, directory.parent / _LOG)
             (staging / _STAMP).write_text(key.hexdigest())
             shutil.rmtree(directory, ignore_errors=True)
             staging.rename(directory)
@@ -93,8 +97,25 @@ def build(verilog, directory, *, waves=False):
     return True
 
 
-def _compile(verilator, verilog, directory, waves):
-    log, kept = directory / "build.log", _kept_runtime(verilator, waves)
+@contextmanager
+def _plain(folder):
+    """``folder``, or one whose name has no spaces and the like, since make cannot build in others;
+    what is left there is moved into ``folder``."""
+    if _PLAIN.fullmatch(f"{folder.absolute()}{folder.resolve()}"):
+        yield folder
+        return
+    if not _PLAIN.fullmatch(tempfile.gettempdir()):
+        raise BennError(f"make can build neither in {str(folder.parent)!r} nor in "
+                        f"{tempfile.gettempdir()!r}, for the spaces or signs in their names; set "
+                        f"TMPDIR to a folder without")
+    with tempfile.TemporaryDirectory(prefix="benn_fpga.") as place:
+        yield Path(place)
+        shutil.copytree(place, folder, dirs_exist_ok=True)
+
+
+def _compile(verilator, verilog, directory, waves, failed):
+    """``failed`` is where the log goes if it does not compile."""
+    log, kept = directory / _LOG, _kept_runtime(verilator, waves)
     if kept:
         _copy_runtime(kept, directory)
     text = memories.compact(Path(verilog).read_text())
@@ -107,9 +128,9 @@ def _compile(verilator, verilog, directory, waves):
                 sources=[_SIGNALS, directory / _SOURCE], hdl_toplevel=TOP, build_dir=directory,
                 waves=waves, timescale=("1ns", "1ns"), log_file=log, build_args=_OPTIONS)
         except RuntimeError:
-            log = log.replace(directory.parent / log.name)
-            raise BennError(f"Verilator could not build {verilog}; see {log}") from None
-    (directory.parent / log.name).unlink(missing_ok=True)
+            shutil.move(log, failed)
+            raise BennError(f"Verilator could not build {verilog}; see {failed}") from None
+    failed.unlink(missing_ok=True)
     if kept:
         with suppress(OSError):  # the next build only takes longer
             cache.once(kept, lambda folder: _copy_runtime(directory, folder))

@@ -36,6 +36,7 @@ __all__ = ["PROGRAM", "build", "command", "train_command", "with_options"]
 PROGRAM = "benn-fpga"
 EXIT_CODES = ("exit codes: 0 success, 1 ran but a check failed, 2 usage error or missing tool, "
               "130 interrupted, 141 broken pipe, 129 or 143 terminated")
+_SLOWEST, _FASTEST = 0.001, 1e6  # clocks in MHz
 _MOST_CHOSEN = 1_000_000  # frames that are named one by one
 DATASETS = f"{', '.join(DEFAULTS)}, or the path of an .npz or .csv file"
 
@@ -101,8 +102,9 @@ def _rate(text):
 
 
 def _megahertz(text):
-    if _positive(text) > 1e6:
-        raise argparse.ArgumentTypeError(f"must be a clock in MHz, at most 1e6, not {_cut(text)}")
+    if not _SLOWEST <= _positive(text) <= _FASTEST:
+        raise argparse.ArgumentTypeError(f"must be a clock in MHz, from {_SLOWEST:g} to "
+                                         f"{_FASTEST:g}, not {_cut(text)}")
     return _positive(text)
 
 
@@ -323,7 +325,8 @@ def build():
     sub.add_argument("--parallel", metavar="M", type=_count,
                      help="members side by side; it must divide their number (default: all, or "
                           "what takes the fewest lanes with --cycles and --target-fps)")
-    sub.add_argument("--bus", metavar="BITS", type=_count, help="width of both buses (default: 64)")
+    sub.add_argument("--bus", metavar="BITS", type=_count_or_none,
+                     help="width of both buses, a multiple of 8 (default: 64)")
     goal = sub.add_mutually_exclusive_group()
     goal.add_argument("--fold", metavar="FILE",
                       help="JSON file with PE and SIMD of each layer, or a design.json")
@@ -376,8 +379,7 @@ def build():
     sub.add_argument("--device", metavar="NAME", required=True, help=", ".join(DEVICES))
     sub.add_argument("--pnr", action="store_true",
                      help="place and route too, for the clock and the critical path")
-    sub.add_argument("--seed", metavar="N", type=_seed, default=1,
-                     help="of the placement (default: 1)")
+    sub.add_argument("--seed", metavar="N", type=_seed, help="of the placement (default: 1)")
     sub.add_argument("--clock", metavar="MHZ", type=_megahertz,
                      help="clock that it must reach after routing (default: any)")
     force(sub, "do again what was done before")

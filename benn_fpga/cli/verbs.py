@@ -326,10 +326,10 @@ def _folding(args, model):
         raise BennError("--fit needs the device that it must fit: give --device NAME")
     if args.fold is not None:
         return folding_file.read(args.fold, model, parallel=args.parallel, bus=args.bus)
-    cycles = args.cycles
+    cycles, bus = args.cycles, 64 if args.bus is None else args.bus
     if args.target_fps is not None:
         cycles = int(min(args.clock * 1e6 / args.target_fps, 1e18))
-        folding = api.fastest(model, parallel=args.parallel, bus=args.bus or 64)
+        folding = api.fastest(model, parallel=args.parallel, bus=bus)
         least = plan(model, folding).schedule.cycles_per_frame
         if cycles < least:
             stage, _ = bottleneck(model, folding)
@@ -344,7 +344,7 @@ def _folding(args, model):
     # By the area model it takes seconds, else none.
     known = args.device is not None and devices.find(args.device)
     with bar("folding", None, _progress(args) if known else False):
-        return api.choose_folding(model, parallel=args.parallel, bus=args.bus or 64,
+        return api.choose_folding(model, parallel=args.parallel, bus=bus,
                                   lanes=args.lanes, cycles=cycles, device=args.device,
                                   fit=args.fit)
 

@@ -159,6 +159,9 @@ def read(directory: str | Path) -> Design:
     except (ValueError, KeyError, TypeError, RecursionError, BennError):
         raise BennError(f"{directory / MANIFEST} is damaged; {again}") from None
     for name in (VERILOG, MODEL):
+        if (directory / name).is_dir():
+            raise BennError(f"{directory / name} is a folder, in place of a file; move it away, "
+                            f"then {again}")
         if not (directory / name).is_file():
             raise BennError(f"{directory / name} is missing; {again}")
     if _sha256((directory / VERILOG).read_bytes()) != hashes[0]:

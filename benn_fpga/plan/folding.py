@@ -99,11 +99,11 @@ def fold_for_cycles(model: Ensemble, cycles: int, parallel: int | None = None,
 
 def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Folding:
     """The smallest folding of so many engines that takes at most ``cycles`` per frame."""
+    folding = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     least = _bound(model, bus)
     if cycles < least:
         raise BennError(f"{_met(cycles)}: the {bus}-bit bus alone needs {least}; widen `bus` or "
                         f"allow more `cycles`")
-    folding = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel, bus).check(model)
     rounds = folding.rounds(model)
     if cycles < rounds:
         raise BennError(f"{_met(cycles)} with {rounds} members in turn; run more in `parallel`")

@@ -44,6 +44,7 @@ def _that_fits(model: Ensemble, device: devices.Device, parallel: int | None, bu
     """The fastest folding that fits, or raise."""
     if not device.resources:
         raise BennError(f"anything fits {device.name}, which is only counted; take a real device")
+    ones = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel or 1, bus)
     pricing = area.Pricing(model, device)
 
     def estimated(folding: Folding) -> area.Area:
@@ -51,7 +52,6 @@ def _that_fits(model: Ensemble, device: devices.Device, parallel: int | None, bu
     folding = fold_that_fits(model, pricing, lambda each: estimated(each).is_safe, parallel, bus)
     if folding is not None:
         return folding
-    ones = Folding(tuple(Fold(1, 1) for _ in model.layers), parallel or 1, bus)
     least = fold_for_price(model, plan(model, ones).schedule.cycles_per_frame, pricing,
                            parallel or 1, bus)
     taken = estimated(least)

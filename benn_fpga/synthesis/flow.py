@@ -1,17 +1,20 @@
 """A design through Yosys and nextpnr, step by step; steps that were done before are not repeated.
 
 Everything is in the folder synth/DEVICE of the design. A result appears by a rename; until then
-that of an earlier run stays, unless the tool fails. Logs are written as tools speak, and stay.
+that of an earlier run stays, unless the tool runs and fails. Logs are written as tools speak, and
+stay.
 """
 
 import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +44,10 @@ _MODEL = "simulation.v"
 _RUN = ".run."  # how folders begin in which tools run
 _YOSYS, _NEXTPNR, _MODELS = "yosys", "nextpnr", "models"
 _FILES = {_YOSYS: (_NETLIST, _VERILOG), _NEXTPNR: (_PICTURE,), _MODELS: (_MODEL,)}  # by step
-
+_RESULTS = {_YOSYS: "the netlist", _NEXTPNR: "the placement", _MODELS: "the netlist to simulate"}
+_FOLLOW = {_YOSYS: (_NEXTPNR, _MODELS), _NEXTPNR: (), _MODELS: ()}
+_DIGEST = "sha256"  # what the hash of all else that the report says of a step is called there
+_LEAST = 1 << 20  # bytes; with fewer of them a disk is full
 
 # Shares of the LUTs that were estimated; of few LUTs an estimate is rough.
 _SURPRISING, _VANISHED, _SMALL = 0.25, 0.5, 300
@@ -159,7 +165,6 @@ def run(design, device, *, pnr=False, seed=1, clock=None, force=False, bar):
         raise BennError(f"{device.name} is only counted: there is no open tool that places it; "
                         f"leave out `pnr`, or take another device")
     folder = design.directory / FOLDER / device.name
-    check_folder(folder)
     with _entered(folder):
         work = _Work(design, device, folder, bar, force)
         with work.that_may_be_interrupted():
@@ -178,7 +183,6 @@ def mapped(design, device, *, bar):
     if not device.family.models:
         raise BennError(f"{device.name} has no cells that could be simulated; take another device")
     folder = design.directory / FOLDER / device.name
-    check_folder(folder)
     with _entered(folder):
         work = _Work(design, device, folder, bar, False)
         with work.that_may_be_interrupted():
@@ -188,7 +192,12 @@ def mapped(design, device, *, bar):
 
 @contextmanager
 def _entered(folder):
-    """Let one process at a time into ``folder``, without what one that was killed has left."""
+    """Let one process at a time into ``folder``, without what one that was killed has left; raise
+    if results cannot be written there."""
+    check_folder(folder)
+    for name in (_REPORT, *(f"{step}.log" for step in _FILES), *chain(*_FILES.values())):
+        if (folder / name).is_dir():
+            raise BennError(f"{folder / name} is a folder, in place of a file; move it away")
     with alone(folder) as locked:
         if locked:
             for left in folder.glob(f"{_RUN}*"):
@@ -208,35 +217,38 @@ class _Work:
         self._missing_around = {}
 
     def _read(self):
+        """What the report says of each step, if that is as it was written."""
+        path = self._folder / _REPORT
         try:
-            report = json.loads((self._folder / _REPORT).read_bytes())
-            steps = report.items() if isinstance(report, dict) else ()
-            return {step: each for step, each in steps
-                    if isinstance(each, dict) and {"key", "seconds", "files"} <= set(each)
-                    and isinstance(each["files"], dict)}
-        except (OSError, ValueError, RecursionError):
+            report = json.loads(path.read_bytes())
+            whole = {step: report[step] for step in _FILES if _is_whole(report.get(step))}
+            lost = [step for step in _FILES if step in report and step not in whole]
+        except FileNotFoundError:
             return {}
+        except (OSError, ValueError, AttributeError, RecursionError):
+            whole, lost = {}, _FILES
+        if lost:
+            warn(f"{path} is damaged or of another version; what it says of {' and '.join(lost)} "
+                 f"is not used" if whole else
+                 f"{path} is damaged or of another version; it is not used")
+        return whole
 
-    def _write(self):
-        text = json.dumps(self._report, indent=2) + "\n"
-        write_atomically(self._folder / _REPORT, text.encode(), force=True)
-
-    def _forget(self, *steps):
-        """Remove the results of steps, so that none is there which has failed or is of another
-        netlist."""
-        for step in steps:
-            self._report.pop(step, None)
-            for name in _FILES[step]:
-                (self._folder / name).unlink(missing_ok=True)
+    def _forget(self, step):
+        """Remove the results of a step that has failed, and those that follow from them."""
+        gone = (step, *_FOLLOW[step])
+        self._report = {each: found for each, found in self._report.items() if each not in gone}
         if self._report:
-            self._write()
+            write_atomically(self._folder / _REPORT, _text(self._report), force=True)
         else:
             (self._folder / _REPORT).unlink(missing_ok=True)
+        for name in _FILES[step]:
+            (self._folder / name).unlink(missing_ok=True)
+        self._remove_what_follows(step)
 
-    def _forget_what_follows(self):
-        """... of the netlist."""
-        self._forget(_NEXTPNR, _MODELS)
-        self._log(_NEXTPNR).unlink(missing_ok=True)
+    def _remove_what_follows(self, step):
+        for each in _FOLLOW[step]:
+            for path in (self._log(each), *(self._folder / name for name in _FILES[each])):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def that_may_be_interrupted(self):
@@ -244,10 +256,15 @@ class _Work:
         try:
             yield
         except KeyboardInterrupt:
-            if not self._report:
+            logs = [log for log in map(self._log, _FILES) if log.is_file()]
+            if self._report:
+                kept = ", ".join(_RESULTS[step] for step in _FILES if step in self._report)
+                said = f"finished before and kept in {self._folder}: {kept}"
+            elif logs:
+                said = f"there is no result yet, only {', '.join(map(str, logs))}"
+            else:
                 raise
-            raise Interrupted(f"interrupted; {self._folder} has what {' and '.join(self._report)} "
-                              f"found before") from None
+            raise Interrupted(f"interrupted; {said}") from None
 
     def _is_done(self, step, key):
         before = self._report.get(step, {})
@@ -273,31 +290,59 @@ class _Work:
 
     @contextmanager
     def _step(self, step, key, text):
-        """Run a tool in a folder that is removed; all that is kept must be moved out of it.
+        """Run a tool in a folder that is removed; what it must leave there are the files of the
+        step.
 
-        If the tool fails there is no result; if the user ends it there is that of before.
+        If the tool runs and fails there is no result; if it cannot run, or the user ends it, there
+        is that of before.
         """
         start, work = time.monotonic(), new_folder(self._folder, _RUN)
-        result, log = {"key": key}, self._log(step)
-        before = log.read_bytes() if step in self._report and log.is_file() else None
+        result, log, earlier = {"key": key}, self._log(step), work / "earlier.log"
         try:
+            if log.is_file():
+                os.replace(log, earlier)
             with self._bar(text, None):
                 yield work, result
-        except Exception:
+            self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
+            self._keep(step, work, result)
+        except ToolFailed:
+            full = _full(self._folder, tempfile.gettempdir())
+            if full is not None:
+                self._restore(step, earlier)
+                raise BennError(f"{step} failed, and the disk of {full} is full; free some space "
+                                f"there") from None
             self._forget(step)
-            if step == _YOSYS:
-                self._forget_what_follows()
             raise
         except BaseException:
-            if before is not None:
-                write_atomically(log, before, force=True)
+            self._restore(step, earlier)
             raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        self._steps[step] = result["seconds"] = round(time.monotonic() - start, 1)
-        result["files"] = self._hashes(step)
-        self._report[step] = result
-        self._write()
+
+    def _keep(self, step, work, result):
+        """Make the result of a step, whose files are in ``work``, that of the folder: all that
+        takes space is written before any file of an earlier run is replaced."""
+        with self._readable(step):
+            result["files"] = {name: _sha256(work / name) for name in _FILES[step]}
+        result[_DIGEST] = _digest(result)
+        same = self._report.get(step, {}).get("key") == result["key"]
+        report = {each: found for each, found in self._report.items()
+                  if same or each not in _FOLLOW[step]} | {step: result}
+        (work / _REPORT).write_bytes(_text(report))
+        if not same:
+            self._remove_what_follows(step)
+        for name in (*_FILES[step], _REPORT):
+            os.replace(work / name, self._folder / name)
+        self._report = report
+
+    def _restore(self, step, earlier):
+        """Put the log of an earlier run back, unless it is of a failure and there is a new one."""
+        log = self._log(step)
+        silent = not log.is_file() or not log.stat().st_size
+        if silent:
+            log.unlink(missing_ok=True)
+        if earlier.is_file() and (silent or step in self._report):
+            os.replace(earlier, log)
 
     def _log(self, step):
         return self._folder / f"{step}.log"
@@ -321,10 +366,6 @@ class _Work:
                 if counted["bram"] <= self._device.resources.get("bram", counted["bram"]):
                     break
             result |= counted
-            if self._report.get(_YOSYS, {}).get("key") != key:
-                self._forget_what_follows()
-            for name in _FILES[_YOSYS]:
-                os.replace(work / name, self._folder / name)
 
     def _improve(self, tool, work):
         """Write the netlist anew, with registers moved into block RAMs and carry chains without a
@@ -339,8 +380,7 @@ class _Work:
         if saved:
             (work / _NETLIST).write_text(json.dumps(whole))
             (work / "run.ys").write_text(script.VERILOG)
-            tool.run(["-q", "-s", "run.ys"], work, self._log("improved"))
-            self._log("improved").unlink()
+            tool.run(["-q", "-s", "run.ys"], work, self._log(_YOSYS), work / "whole.log")
 
     def _counted(self, path):
         with self._readable(_YOSYS):
@@ -358,17 +398,15 @@ class _Work:
                              f"({type(error).__name__}); see {self._log(step)}") from None
 
     def model(self):
-        path, tool = self._folder / _MODEL, toolchain.yosys()
+        tool = toolchain.yosys()
         key = _key(self._report[_YOSYS]["key"], _MODEL)
         if not self._is_done(_MODELS, key):
             with self._step(_MODELS, key, f"models of {self._device.name}") as (work, _):
                 shutil.copy(self._folder / _VERILOG, work)
                 (work / "run.ys").write_text(script.simulation(self._device.family, work))
                 tool.run(["-q", "-s", "run.ys"], work, self._log(_MODELS))
-                with self._readable(_MODELS):
-                    os.replace(work / _MODEL, path)
             self._log(_MODELS).unlink()
-        return path
+        return self._folder / _MODEL
 
     @property
     def placed(self):
@@ -419,7 +457,7 @@ class _Work:
                 title = f"{self._design.directory.name} on {device.name}: " \
                         f"{result['fmax_mhz']:g} MHz"
                 picture = floorplan.draw(placed, self._owners, title).encode()
-            write_atomically(self._folder / _PICTURE, picture, force=True)
+            (work / _PICTURE).write_bytes(picture)
 
     def _surrounded(self):
         """The netlist with registers around it, which may be more than the device has."""
@@ -452,8 +490,8 @@ class _Work:
     def result(self, clock):
         counted, xnor_lanes = self._report[_YOSYS], self._design.manifest["xnor_lanes"]
         placed, used, there = self.placed, self._used, dict(self._device.resources)
-        names = {_YOSYS: (f"{_YOSYS}.log", _VERILOG, _REPORT), _NEXTPNR: (f"{_NEXTPNR}.log",
-                                                                         _PICTURE)}
+        names = {_YOSYS: (f"{_YOSYS}.log", *_FILES[_YOSYS], _REPORT),
+                 _NEXTPNR: (f"{_NEXTPNR}.log", *_FILES[_NEXTPNR])}
         files = [self._folder / name for step in self._steps for name in names[step]]
         return Synthesis(
             device=self._device.name,
@@ -477,6 +515,25 @@ class _Work:
             files={path.name: str(path) for path in files if path.is_file()},
             steps=self._steps,
             reused=self._reused)
+
+
+def _full(*folders):
+    """The first of ``folders`` whose disk is full, or None."""
+    return next((each for each in folders if shutil.disk_usage(each).free < _LEAST), None)
+
+
+def _text(report):
+    return (json.dumps(report, indent=2) + "\n").encode()
+
+
+def _is_whole(result):
+    """Whether what a report says of a step is as it was written."""
+    return isinstance(result, dict) and result.get(_DIGEST) == _digest(result)
+
+
+def _digest(result):
+    said = {name: value for name, value in result.items() if name != _DIGEST}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _sha256(path):

@@ -204,6 +204,13 @@ def test_changed_verilog(folder):
             designs.read, folder)
 
 
+def test_a_folder_in_place_of_the_verilog(folder):
+    (folder / "benn_top.v").unlink()
+    (folder / "benn_top.v").mkdir()
+    refuses("benn_top.v is a folder, in place of a file; move it away, then generate the design",
+            designs.read, folder)
+
+
 def test_missing_verilog(folder):
     (folder / "benn_top.v").unlink()
     refuses("benn_top.v is missing; generate the design again", designs.read, folder)

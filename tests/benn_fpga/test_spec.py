@@ -201,7 +201,7 @@ def test_digest_sees_every_part():
     ("Number of folded layers must be a whole number from 1 to 256, not 0", lambda: Folding(())),
     ("`parallel` must be a whole number from 1 to 4096, not 0",
      lambda: Folding((Fold(1, 1),), 0)),
-    ("`bus` must be a whole number from 8 to 65536, not 4",
+    ("`bus` must be a multiple of 8, not 4",
      lambda: Folding((Fold(1, 1),), 1, 4)),
     ("`bus` must be a multiple of 8, not 12", lambda: Folding((Fold(1, 1),), 1, 12)),
     ("Relays must be a whole number from 0 to 4, not 5",

@@ -7,11 +7,13 @@ import dataclasses
 import json
 import math
 import os
+import random
 import signal
 import subprocess
 import sys
 from collections import Counter
 from importlib.resources import files
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -358,6 +360,17 @@ def test_unknown_device(capsys):
         "ice40-hx8k, ice40-up5k, gowin-gw1n-9, gowin-gw2a-18, xc7, generic-lut6, not 'ecp5'\n")
 
 
+@pytest.mark.parametrize("name", ["report.json", "netlist.v", "floorplan.svg", "yosys.log"])
+def test_a_folder_in_place_of_a_file(design, stand_in, capsys, name):
+    """It is refused before a tool runs."""
+    stand_in("sys.exit(9)")
+    path = design.directory / "synth" / "ice40-up5k" / name
+    path.mkdir(parents=True)
+    assert synth(design) == 2
+    assert capsys.readouterr().err == (f"benn-fpga: error: {path} is a folder, in place of a file; "
+                                       f"move it away\n")
+
+
 def test_verilog_that_somebody_has_changed(design, stand_in, capsys):
     design.verilog.write_text(design.verilog.read_text() + "\n")
     assert synth(design) == 2
@@ -366,6 +379,7 @@ def test_verilog_that_somebody_has_changed(design, stand_in, capsys):
 
 @pytest.mark.parametrize(("options", "said"), [
     (["--clock", "50"], "a --clock is reached or not after routing; give --pnr too"),
+    (["--seed", "1"], "a --seed is of the placement; give --pnr too"),
     (["--pnr"], "xc7 is only counted: there is no open tool that places it; leave out --pnr,"),
 ])
 def test_options_that_do_not_go_together(design, stand_in, capsys, options, said):
@@ -412,6 +426,49 @@ def test_a_file_that_somebody_has_changed(design, stand_in, capsys, tool, name, 
     assert {**contents(design), "report.json": None} == {**before, "report.json": None}
 
 
+def values_in(found, path=()):
+    """The paths of all single values in what JSON says."""
+    if isinstance(found, dict | list) and found:
+        for key in found if isinstance(found, dict) else range(len(found)):
+            yield from values_in(found[key], (*path, key))
+    else:
+        yield path
+
+
+def damaged(report, rng):
+    """``report`` with a value of one step changed or removed."""
+    whole = json.loads(report)
+    path = rng.choice(list(values_in(whole)))
+    *outer, last = path[:rng.randrange(1, len(path)) + 1]
+    at = whole
+    for key in outer:
+        at = at[key]
+    others = [each for each in (None, -5, 1e400, "", [], {}, True) if each != at[last]]
+    if rng.randrange(4):
+        at[last] = rng.choice(others)
+    else:
+        del at[last]
+    return json.dumps(whole).encode()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_report(design, stand_in, capsys, seed):
+    """Nothing of it is believed, and one line says so."""
+    rng = random.Random(seed)
+    assert synth(design, "--pnr", "--json") == 0
+    before, text = json.loads(capsys.readouterr().out), contents(design)["report.json"]
+    for _ in range(3):
+        cut = text[:rng.randrange(len(text) - 2)] if not rng.randrange(8) else damaged(text, rng)
+        (design.directory / "synth" / "ice40-up5k" / "report.json").write_bytes(cut)
+        assert synth(design, "--pnr", "--json") == 0
+        found = json.loads(capsys.readouterr().out)
+        assert sum(" is damaged or of another version; " in note for note in found["notes"]) == 1
+        assert len(found["reused"]) < 2
+        for changes in ("seconds", "steps", "reused", "notes"):
+            found[changes] = before[changes]
+        assert found == before
+
+
 def test_a_log_that_somebody_has_removed(design, stand_in, capsys):
     """It is no result: nothing runs again, and it is not listed."""
     assert synth(design, "--pnr") == 0
@@ -420,7 +477,8 @@ def test_a_log_that_somebody_has_removed(design, stand_in, capsys):
     assert synth(design, "--pnr", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["reused"] == ["yosys", "nextpnr"]
-    assert list(found["files"]) == ["netlist.v", "report.json", "nextpnr.log", "floorplan.svg"]
+    assert list(found["files"]) == ["netlist.json", "netlist.v", "report.json", "nextpnr.log",
+                                    "floorplan.svg"]
 
 
 def other_weights(model):
@@ -471,6 +529,50 @@ def test_a_yosys_that_fails(design, stand_in, capsys, code, said):
     assert said in error
     assert error.endswith("yosys.log")
     assert kept(design) == ["yosys.log"]  # nothing stale, nothing half
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (BennError("cannot compile it"), 2), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
+def test_a_tool_that_cannot_run_leaves_what_was_there(design, stand_in, monkeypatch, tool, error,
+                                                      code):
+    assert synth(design, "--pnr") == 0
+    before, run = contents(design), toolchain.Tool._start
+
+    def start(self, *args):
+        if self.name.startswith(tool):
+            raise error
+        return run(self, *args)
+    monkeypatch.setattr(toolchain.Tool, "_start", start)
+    assert synth(design, "--pnr", "--force") == code
+    after = contents(design)
+    if tool == "nextpnr":  # Yosys ran again, and took its time
+        before["report.json"] = after["report.json"]
+    assert after == before
+
+
+def test_a_tool_that_cannot_run_leaves_no_empty_log(design, stand_in, monkeypatch):
+    monkeypatch.setattr(toolchain.Tool, "_start", mock.Mock(side_effect=BennError("no")))
+    assert synth(design) == 2
+    assert kept(design) == []
+
+
+@pytest.mark.parametrize("tool", ["yosys", "nextpnr"])
+def test_a_full_disk_leaves_what_was_there(design, stand_in, capsys, monkeypatch, tool):
+    """Whether the tool says so or what is written after it."""
+    assert synth(design, "--pnr") == 0
+    before = contents(design)
+    versions = {name: text.replace("0.99", "0.100") for name, text in VERSIONS.items()
+                if name.startswith(tool)}
+    stand_in("sys.exit('disk is full')", versions)
+    monkeypatch.setattr(flow.shutil, "disk_usage", lambda path: mock.Mock(free=4096))
+    assert synth(design, "--pnr") == 2
+    assert f"{tool} failed, and the disk of " in capsys.readouterr().err
+    assert contents(design) == before
+    stand_in(versions=versions)
+    monkeypatch.setattr(flow, "_text", mock.Mock(side_effect=BennError("full")))
+    assert synth(design, "--pnr") == 2
+    assert contents(design) == before
 
 
 def test_a_nextpnr_that_fails(design, stand_in, capsys):
@@ -592,7 +694,8 @@ def asleep(design):
 def test_interrupted(design, stand_in, by, code, what):
     """The tool has ended too, and what it has started."""
     stand_in(SLEEP)
-    assert interrupted(design, by=by) == (code, f"{what}; nothing was written")
+    assert interrupted(design, by=by) == (
+        code, f"{what}; there is no result yet, only {design.directory}/synth/ice40-up5k/yosys.log")
     assert kept(design) == ["yosys.log"]
     until_gone(*asleep(design))
 
@@ -615,7 +718,8 @@ def test_interrupted_after_an_earlier_run(design, stand_in, tool):
     stand_in(SLEEP, {name: text for name, text in VERSIONS.items() if name.startswith(tool)})
     code, said = interrupted(design, "--pnr", "--force", tool=tool)
     folder = design.directory / "synth" / "ice40-up5k"
-    assert (code, said) == (130, f"interrupted; {folder} has what yosys and nextpnr found before")
+    assert (code, said) == (130, f"interrupted; finished before and kept in {folder}: the netlist, "
+                                 f"the placement")
     after = contents(design)
     if tool == "nextpnr":  # Yosys ran again, and took its time
         before["report.json"] = after["report.json"]
@@ -625,7 +729,7 @@ def test_interrupted_after_an_earlier_run(design, stand_in, tool):
 
 def test_interrupted_before_placement(design, stand_in):
     stand_in(SLEEP, {"nextpnr-ice40": VERSIONS["nextpnr-ice40"]})
-    assert interrupted(design, "--pnr", tool="nextpnr")[1].endswith("has what yosys found before")
+    assert interrupted(design, "--pnr", tool="nextpnr")[1].endswith("ice40-up5k: the netlist")
     assert "floorplan.svg" not in kept(design)
 
 

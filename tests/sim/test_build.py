@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 
+from benn_fpga.errors import BennError
 from benn_fpga.sim import build
 from benn_fpga.sim.verilator import Verilator
 
@@ -21,7 +22,7 @@ def compiled(monkeypatch, tmp_path):
 
     folders = Compiled()
 
-    def compile_(verilator, verilog, folder, waves):
+    def compile_(verilator, verilog, folder, waves, failed):
         folders.append(folder)
         folders.act(folder)
     monkeypatch.setattr(build, "toolchain", lambda: Verilator((5, 48)))
@@ -64,6 +65,37 @@ def test_control_c_leaves_what_was_there(compiled, tmp_path, before):
     assert os.listdir(tmp_path / "sim") == ["plain"] * before
 
 
+@pytest.mark.parametrize("name", ["a b", "a#b", "a$b", "a'b", "a:b"])
+def test_a_folder_in_which_make_cannot_build(compiled, tmp_path, name):
+    """It is compiled elsewhere, and nothing is left there."""
+    (tmp_path / name / "sim").mkdir(parents=True)
+    (tmp_path / name / "x.v").touch()
+    assert run(tmp_path / name)
+    assert not run(tmp_path / name)
+    folder, = compiled
+    assert name not in str(folder)
+    assert not folder.exists()
+    assert sorted(os.listdir(tmp_path / name / "sim" / "plain")) == ["benn_top", "built"]
+
+
+def test_a_link_to_such_a_folder(compiled, tmp_path):
+    (tmp_path / "a b" / "sim").mkdir(parents=True)
+    (tmp_path / "a b" / "x.v").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a b")
+    assert run(tmp_path / "link")
+    assert not compiled[0].exists()
+
+
+def test_nowhere_to_build(compiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(build.tempfile, "tempdir", str(tmp_path / "t t"))
+    (tmp_path / "a b" / "sim").mkdir(parents=True)
+    (tmp_path / "a b" / "x.v").touch()
+    with pytest.raises(BennError, match=r"make can build neither in '.*/a b/sim' nor in '.*/t t', "
+                                        r"for the spaces or signs in their names; set TMPDIR"):
+        run(tmp_path / "a b")
+    assert not compiled
+
+
 @pytest.fixture
 def seen(monkeypatch, tmp_path):
     """What lies in the folders of builds before they begin; each compiles the runtime library."""
@@ -80,7 +112,8 @@ def seen(monkeypatch, tmp_path):
 def compile_in(folder, waves=False):
     folder.mkdir()
     (folder.parent / "x.v").touch()
-    build._compile(Verilator((5, 48)), folder.parent / "x.v", folder, waves)
+    build._compile(Verilator((5, 48)), folder.parent / "x.v", folder, waves,
+                   folder.parent / "build.log")
 
 
 def test_the_runtime_library_is_kept(seen, tmp_path):

@@ -152,6 +152,13 @@ def test_protocol_bench_notices_wrong_answers(made, tmp_path):
         check_protocol(design, frames(design, 8))
 
 
+def test_a_folder_with_spaces(tmp_path):
+    design = write(tmp_path / "spc dir's #1", *designs.generated("folded"),
+                   designs.case("folded")[0])
+    harness.simulate(design, frames(design, 5), layers=True, keep=True).check()
+    check_protocol(design, frames(design, 8))
+
+
 def test_verilog_that_does_not_compile(made, tmp_path):
     source = tmp_path / "benn_top.v"
     source.write_text("module benn_top(input clk); nonsense endmodule\n")
