@@ -72,31 +72,28 @@ class Area:
     logic_cells: int | None
     nodes: dict[str, tuple[int, int, int]]
 
+    def _over(self, filled: float) -> dict[str, tuple[int, int]]:
+        """Of which resources it uses more than a share, and how many it uses of how many; block
+        RAMs, which are no estimate, may all be used."""
+        used = {name: (getattr(self, name, None) or 0, there)
+                for name, there in self.device.resources.items()}
+        return {name: (count, there) for name, (count, there) in used.items()
+                if count > there * (1 if name == "bram" else filled)}
+
     @property
     def missing(self) -> dict[str, int]:
         """How many of a resource are lacking, for those that are."""
-        return {name: getattr(self, name) - there
-                for name, there in self.device.resources.items()
-                if (getattr(self, name, None) or 0) > there}
+        return {name: count - there for name, (count, there) in self._over(1).items()}
 
     @property
     def is_safe(self) -> bool:
         """Whether it fits even if it takes more than estimated, with room for routing."""
-        return all((getattr(self, name, None) or 0) <= there * (1 if name == "bram" else FILLED)
-                   for name, there in self.device.resources.items())
-
-    @property
-    def share(self) -> float:
-        """Of the resource that is used most."""
-        return max(((getattr(self, name, None) or 0) / there
-                    for name, there in self.device.resources.items()), default=0.0)
+        return not self._over(FILLED)
 
     def needs(self) -> str:
-        """What of it is more than there is, or more than may be used, in words."""
-        return ", ".join(
-            f"about {used:,} {RESOURCES[name]} of {there:,}"
-            for name, there in self.device.resources.items()
-            if (used := getattr(self, name, None) or 0) > there * (1 if name == "bram" else FILLED))
+        """Of what it takes more than it safely may, in words."""
+        return ", ".join(f"about {count:,} {RESOURCES[name]} of {there:,}"
+                         for name, (count, there) in self._over(FILLED).items())
 
     def describe(self) -> dict[str, Any]:
         return {"device": self.device.name, "lut": self.lut, "ff": self.ff, "bram": self.bram,

@@ -123,13 +123,11 @@ def test_figures_of_an_area():
     assert found.lut < found.logic_cells < found.lut + found.ff
     assert found.is_safe
     assert found.needs() == ""
-    assert 0 < found.share < 1
     tiny = dataclasses.replace(UP5K, resources={"logic_cells": 100, "bram": 30})
     found = area.estimate(MODEL, SMALL, tiny)
     assert found.missing == {"logic_cells": found.logic_cells - 100}
     assert found.needs() == f"about {found.logic_cells:,} logic cells of 100"
     assert not found.is_safe
-    assert found.share == found.logic_cells / 100
     assert area.estimate(MODEL, SMALL, devices.find("xc7")).describe()["fits"] is None
 
 
