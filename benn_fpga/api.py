@@ -567,7 +567,7 @@ def generate(model: Ensemble | str | Path, directory: str | Path, *, folding: Fo
     model = _model(model)
     if folding is None:
         folding = choose_folding(model, parallel=parallel, bus=bus, lanes=lanes, cycles=cycles,
-                                 device=device, fit=fit)
+                                 device=device, fit=fit, progress=progress)
     if device is not None:
         target = devices.find(device)
         folding = folding.filled(target.relays, target.adder_levels)

@@ -23,9 +23,11 @@ MANY = 200_000  # objects, some 50 MB
 def pytest_configure(config):
     for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
         os.environ.pop(name, None)  # a make that a test runs is no part of `make test`
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # So a shell starts what is in the background, and all children would ignore Ctrl-C too.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts what is in the background so, nohup too, and all children would ignore them.
+    for number, handler in ((signal.SIGINT, signal.default_int_handler),
+                            (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
     fault = os.environ.get("BENN_FAULT")
     if fault:
         _load_with_fault(*json.loads(fault))

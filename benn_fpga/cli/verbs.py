@@ -315,11 +315,10 @@ def _other_data(args, result):
 
 
 def _folding(args, model):
-    from benn_fpga import api, devices
+    from benn_fpga import api
     from benn_fpga.plan import names
     from benn_fpga.plan.folding import bottleneck
     from benn_fpga.plan.plan import plan
-    from benn_fpga.progress import bar
     if args.target_fps is not None and args.clock is None:
         raise BennError("--target-fps needs the clock of the design: give --clock MHZ")
     if args.fit and args.device is None:
@@ -341,12 +340,9 @@ def _folding(args, model):
                 f"a frame takes at least {least} {plural(least, 'cycle')} ({where}), so at most "
                 f"{args.clock * 1e6 / least:,.0f} frames per second can be; lower --target-fps, "
                 f"raise --clock{cure}")
-    # By the area model it takes seconds, else none.
-    known = args.device is not None and devices.find(args.device)
-    with bar("folding", None, _progress(args) if known else False):
-        return api.choose_folding(model, parallel=args.parallel, bus=bus,
-                                  lanes=args.lanes, cycles=cycles, device=args.device,
-                                  fit=args.fit)
+    return api.choose_folding(model, parallel=args.parallel, bus=bus, lanes=args.lanes,
+                              cycles=cycles, device=args.device, fit=args.fit,
+                              progress=_progress(args))
 
 
 def _estimated(design, device):
