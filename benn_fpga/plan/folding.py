@@ -42,8 +42,7 @@ def _cheapest(n: int, layer: Layer, budget: int) -> Fold:
             cost = pe * simd, simd in layer.wide_simds, layer.bits_beside(fold)
             if cost[0] > least[0]:
                 break
-            stage = Stage(n, layer, fold)
-            if stage.reads * stage.pixels_out <= budget and alone(stage) <= budget:
+            if _in_time(Stage(n, layer, fold), budget):
                 if cost < least:
                     best, least = fold, cost
                 break
@@ -111,10 +110,7 @@ def _for_cycles(model: Ensemble, cycles: int, parallel: int, bus: int) -> Foldin
     folds = [_cheapest(n, layer, allowed) for n, layer in enumerate(model.layers)]
     while True:
         folding = Folding(tuple(folds), parallel, bus)
-        # A stage whose words come slowly takes longer to fill its line buffer.
-        design = draft(model, folding)
-        taken = [alone(unit.stage, supply)
-                 for unit, supply in zip(design.units, supplies(design), strict=True)]
+        taken = _busy(model, folding)
         over = max(taken) - allowed
         if over <= 0:
             return folding
@@ -165,7 +161,7 @@ def _cheaper(model: Ensemble, folding: Folding, allowed: int,
                     continue
                 tried.add(trial)
                 cost = price(trial)
-                if cost < least and _slowest(model, trial) <= allowed:
+                if cost < least and max(_busy(model, trial)) <= allowed:
                     least, folding = cost, trial
         if not least < before:
             return least, folding
@@ -184,12 +180,11 @@ def _in_time(stage: Stage, allowed: int) -> bool:
     return stage.reads * stage.pixels_out <= allowed and alone(stage) <= allowed
 
 
-def _slowest(model: Ensemble, folding: Folding) -> int:
-    """Cycles of the slowest stage. One whose words come slowly takes longer to fill its line
-    buffer."""
+def _busy(model: Ensemble, folding: Folding) -> list[int]:
+    """Cycles of every stage. One whose words come slowly takes longer to fill its line buffer."""
     design = draft(model, folding)
-    return max(alone(unit.stage, supply)
-               for unit, supply in zip(design.units, supplies(design), strict=True))
+    return [alone(unit.stage, supply)
+            for unit, supply in zip(design.units, supplies(design), strict=True)]
 
 
 def _met(cycles: int) -> str:

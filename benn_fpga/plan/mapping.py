@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from benn_fpga.plan.blocks import BLOCKS
+
 if TYPE_CHECKING:
     from benn_fpga.plan.nodes import Memory
 
@@ -106,30 +108,25 @@ def _shapes(ram: Ram, words: int, bits: int, constant: bool) -> Iterable[tuple[f
         yield cost, Mapped(ram, count, pieces)
 
 
-def _shapes_of(address_bits: int, *widths: int) -> tuple[tuple[int, int], ...]:
-    return tuple((wide, 1 << (address_bits - n)) for n, wide in enumerate(widths))
-
-
-_WIDTHS = 1, 2, 4, 9, 18, 36
-
-_ICE40 = Ram(True, _shapes_of(11, 2, 4, 8, 16), 64, byte=1)
+_18K, _36K = BLOCKS["18k"].shapes, BLOCKS["36k"].shapes
+_ICE40 = Ram(True, BLOCKS["ice40"].shapes, 64, byte=1)
 
 # As the libraries of Yosys have them.
 LIBRARIES = {
     "ECP5": Library((
-        Ram(True, _shapes_of(14, *_WIDTHS), 128, byte=9),
+        Ram(True, BLOCKS["ecp5"].shapes, 128, byte=9),
         Ram(False, ((4, 16),), 4, reads_constants=False))),
     "iCE40": Library((_ICE40,), written=3, constant=0.125),
     "iCE40, sparing": Library((_ICE40,)),
     "Gowin": Library((
-        Ram(True, _shapes_of(14, *_WIDTHS), 128, byte=9),
+        Ram(True, _18K, 128, byte=9),
         Ram(False, ((4, 16),), 4, 4, reads_constants=False))),
     "7 series": Library((
-        Ram(True, _shapes_of(14, *_WIDTHS), 129, byte=9),
-        Ram(True, _shapes_of(15, *_WIDTHS, 72), 257, byte=9, takes=2),
+        Ram(True, _18K, 129, byte=9),
+        Ram(True, _36K, 257, byte=9, takes=2),
         Ram(False, ((6, 32),), 8, 7, takes=4, reads_constants=False),
         Ram(False, ((3, 64),), 8, 7, takes=4, reads_constants=False))),
     "LUT6": Library((
-        Ram(True, _shapes_of(14, *_WIDTHS), 64),
+        Ram(True, _18K, 64),
         Ram(False, ((1, 64),), 1, reads_constants=False))),
 }
