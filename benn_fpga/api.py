@@ -723,6 +723,7 @@ def synth(design: designs.Design | str | Path, device: str, *, pnr: bool = False
     estimated = estimate(design, device)
     result = dataclasses.replace(result, estimated=estimated.describe())
     if result.surprise is not None and not result.vanished:
-        warn(f"the netlist has {result.lut:,} LUTs, {result.surprise:+.0%} of the "
-             f"{estimated.lut:,} that were estimated")
+        warn(f"the netlist has {result.lut:,} LUTs, {abs(result.surprise):.0%} "
+             f"{'more' if result.surprise > 0 else 'fewer'} than the {estimated.lut:,} that were "
+             f"estimated")
     return result
