@@ -12,7 +12,7 @@ import pytest
 import designs
 import draw
 from benn_fpga import api, cli, devices
-from benn_fpga.errors import BennError
+from benn_fpga.errors import BennError, BennWarning
 from benn_fpga.plan import area, nodes
 from benn_fpga.plan.bill import FABRICS, Bill, bill, blocks, together
 from benn_fpga.plan.folding import fold_for_price, fold_that_fits
@@ -20,6 +20,7 @@ from benn_fpga.plan.mapping import LIBRARIES
 from benn_fpga.plan.nodes import Memory
 from benn_fpga.plan.plan import plan
 from benn_fpga.spec import Fold, Folding
+from benn_fpga.synthesis import flow
 from benn_fpga.synthesis.flow import Synthesis
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,3 +238,13 @@ def test_surprises(lut, estimated, surprise, vanished):
     assert bool(result.failure) is vanished
     if vanished:
         assert "511 LUTs where about 1,024 were expected" in result.failure
+
+
+@pytest.mark.parametrize(("times", "words"), [(2, "100% more than the"), (0.625, "fewer than the")])
+def test_a_surprising_netlist_gets_a_note(tmp_path, monkeypatch, times, words):
+    design = api.generate(MODEL, tmp_path / "d", folding=SMALL, frames=0)
+    expected = api.estimate(design, "ecp5-25k").lut
+    monkeypatch.setattr(flow, "run", lambda *args, **options: synthesis(
+        int(times * expected), None))
+    with pytest.warns(BennWarning, match=f"{words} {expected:,} that were estimated"):
+        assert api.synth(design, "ecp5-25k").failure is None
